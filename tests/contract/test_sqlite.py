@@ -12,10 +12,11 @@ import pytest
 
 from muisti.errors import IndexTooNew
 from muisti.storage.sqlite import migrate as migrating
-from muisti.storage.sqlite.connect import COMPLETE, Database, connect
+from muisti.storage.sqlite.connect import Database, connect
 from muisti.storage.sqlite.index import SqliteIndex
 from muisti.storage.sqlite.migrate import load_migrations, migrate
 from muisti.storage.sqlite.migrations import NEWEST
+from muisti.storage.sqlite.owner import COMPLETE
 from tests.conftest import FakeClock
 from tests.contract.making import filed, ident
 from tests.contract.search_index_suite import SearchIndexContract

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime
 from functools import partial
 
-from muisti.errors import IndexProblem, VaultError
+from muisti.errors import BrokenFile, IndexProblem, VaultError
 from muisti.lifecycle.journal_projection import assign_messages, remove_from_event
 from muisti.model import Message
-from muisti.ports.store import Removal
+from muisti.ports.store import ChangeSet, Removal
 from muisti.storage.files.conversation_trash import (
     read_trash,
     remove_messages,
@@ -20,8 +22,10 @@ from muisti.storage.files.core_memory import FileCoreMemory
 from muisti.storage.files.disk import Disk, disk_errors
 from muisti.storage.files.journal import FileJournal
 from muisti.storage.files.sync.batch import IndexBatch
-from muisti.storage.files.vault import FileVault
-from muisti.storage.sync_state import SyncedIndex
+from muisti.storage.files.sync.differences import DUPLICATE, is_changed
+from muisti.storage.files.vault import FileVault, read_memory_id, require_path, scan_folder
+from muisti.storage.files.versions import ARCHIVE, FileVersions
+from muisti.storage.sync_state import SeenFile, StoredFile, SyncedIndex
 
 log = logging.getLogger("muisti")
 
@@ -34,6 +38,7 @@ class FileRemoval:
     journal: FileJournal
     conversations: FileConversations
     core_files: FileCoreMemory
+    versions_folder: FileVersions
     disk: Disk
 
     def remove(self, removal: Removal) -> None:
@@ -49,6 +54,67 @@ class FileRemoval:
         self._reread(paths)
         if removal.hard and not self.index.stale:
             self.purge_index()
+
+    def remove_files(
+        self, changes: ChangeSet, now: datetime, batch: IndexBatch
+    ) -> list[StoredFile]:
+        """Trash, archive and erase files with their copies. Return the files in the trash."""
+        copies = self._find_copies(changes)
+        files: list[StoredFile] = []
+        for memory in changes.trashed:
+            trashed = self.vault.read(self.vault.trash(require_path(memory), now))
+            batch.forget_file(require_path(memory), memory.id)
+            if trashed is not None:
+                files.append(trashed)
+            for path in copies.get(memory.id, ()):  # or the memory would come back from it
+                self.vault.trash(path, now)
+                batch.forget_file(path)
+                self.index.stale = True  # which of the two is the memory's is left to a sync
+        if changes.archived:
+            archived_files = {require_path(memory): memory.id for memory in changes.archived}
+            for memory in changes.archived:
+                archived_files |= dict.fromkeys(copies.get(memory.id, ()), memory.id)
+            self.versions_folder.archive(archived_files)
+            for path, memory_id in archived_files.items():
+                batch.forget_file(path, memory_id)
+        for memory_id in changes.erased:
+            self.versions_folder.forget(memory_id)
+            known = self.index.get(memory_id, include_deleted=True)
+            if known is not None and known.file_path is not None:
+                self.vault.erase(known.file_path)
+                batch.forget_file(known.file_path, memory_id)
+            for path in copies.get(memory_id, ()):
+                self.vault.erase(path)
+                batch.forget_file(path)
+            while archived := self.versions_folder.archived_path(memory_id):
+                self.vault.erase(archived)
+        return files
+
+    def _find_copies(self, changes: ChangeSet) -> dict[str, list[str]]:
+        """Return files that have the ID of a memory that is moved or erased, by ID.
+
+        For example a conflict copy of a program that synchronizes folders. To erase, all files are
+        listed, as one may have been renamed since the last sync; to move, the reported copies are
+        enough.
+        """
+        moved = [*changes.trashed, *changes.archived]
+        own = {require_path(memory) for memory in moved}
+        found: dict[str, str] = {}
+        if changes.erased:
+            found = find_files_of(self.vault, changes.erased, self.index.seen())
+        elif moved:
+            ids = {memory.id for memory in moved}
+            for problem in self.index.problems():
+                is_copy = problem.reason.startswith(DUPLICATE) and problem.path[0] != "."
+                if is_copy and problem.path not in own:
+                    with suppress(BrokenFile):
+                        file = self.vault.read(problem.path)
+                        if file is not None and file.memory.id in ids:
+                            found[problem.path] = file.memory.id
+        copies: dict[str, list[str]] = {}
+        for path, memory_id in found.items():
+            copies.setdefault(memory_id, []).append(path)
+        return copies
 
     def trashed_messages(self) -> list[Message]:
         """Return the messages in the trash."""
@@ -86,3 +152,24 @@ class FileRemoval:
             self.index.purge()
         except IndexProblem as error:
             log.warning("the text is deleted, but the index is not purged yet: %s", error)
+
+
+def find_files_of(
+    vault: FileVault, ids: Collection[str], seen: Mapping[str, SeenFile]
+) -> dict[str, str]:
+    """Return the ID by path of all files that have one of these IDs, also broken ones.
+
+    They may be copies, or files that were renamed since the last sync. A file that is unchanged
+    since it was seen with another ID is not read.
+    """
+    found: dict[str, str] = {}
+    for path, stat in (*vault.scan(), *scan_folder(vault.tree, ARCHIVE)):
+        known = seen.get(path)
+        memory_id = known.memory_id if known else None
+        if memory_id is None or is_changed(known, stat):
+            memory_id = None
+            with suppress(BrokenFile):
+                memory_id = read_memory_id(vault.load(path).data)
+        if memory_id in ids:
+            found[path] = str(memory_id)
+    return found

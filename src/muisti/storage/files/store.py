@@ -10,9 +10,8 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
 
 from muisti.errors import (
@@ -47,7 +46,6 @@ from muisti.storage.files.journal import FileJournal
 from muisti.storage.files.queue import FileQueue
 from muisti.storage.files.removal import FileRemoval
 from muisti.storage.files.sync.batch import IndexBatch
-from muisti.storage.files.sync.differences import DUPLICATE
 from muisti.storage.files.vault import FileVault, ReadOnlyVault, require_path
 from muisti.storage.files.versions import FileVersions
 from muisti.storage.sync_state import StoredFile, SyncedIndex
@@ -175,74 +173,13 @@ class FileStore(FileRemoval):
             self.versions_folder.keep_merged(memory, into, now)
         for update in changes.updated:
             files += self._update(update, events, batch)
-        files += self._remove_files(changes, now, batch)
+        files += self.remove_files(changes, now, batch)
         for memory_id in changes.restored:
             files.append(self._restore(memory_id, batch))
         for section, entries in changes.core.items():
             self.core_files.write(section, entries, changes.core_user)
         self.journal.append(events, durable=changes.durable)
         return files
-
-    def _remove_files(
-        self, changes: ChangeSet, now: datetime, batch: IndexBatch
-    ) -> list[StoredFile]:
-        """Trash, archive and erase files with their copies. Return the files in the trash."""
-        copies = self._find_copies(changes)
-        files: list[StoredFile] = []
-        for memory in changes.trashed:
-            trashed = self.vault.read(self.vault.trash(require_path(memory), now))
-            batch.forget_file(require_path(memory), memory.id)
-            if trashed is not None:
-                files.append(trashed)
-            for path in copies.get(memory.id, ()):  # or the memory would come back from it
-                self.vault.trash(path, now)
-                batch.forget_file(path)
-                self.index.stale = True  # which of the two is the memory's is left to a sync
-        if changes.archived:
-            archived_files = {require_path(memory): memory.id for memory in changes.archived}
-            for memory in changes.archived:
-                archived_files |= dict.fromkeys(copies.get(memory.id, ()), memory.id)
-            self.versions_folder.archive(archived_files)
-            for path, memory_id in archived_files.items():
-                batch.forget_file(path, memory_id)
-        for memory_id in changes.erased:
-            self.versions_folder.forget(memory_id)
-            known = self.index.get(memory_id, include_deleted=True)
-            if known is not None and known.file_path is not None:
-                self.vault.erase(known.file_path)
-                batch.forget_file(known.file_path, memory_id)
-            for path in copies.get(memory_id, ()):
-                self.vault.erase(path)
-                batch.forget_file(path)
-            while archived := self.versions_folder.archived_path(memory_id):
-                self.vault.erase(archived)
-        return files
-
-    def _find_copies(self, changes: ChangeSet) -> dict[str, list[str]]:
-        """Return files that have the ID of a memory that is moved or erased, by ID.
-
-        For example a conflict copy of a program that synchronizes folders. To erase, all files are
-        listed, as one may have been renamed since the last sync; to move, the reported copies are
-        enough.
-        """
-        moved = [*changes.trashed, *changes.archived]
-        own = {require_path(memory) for memory in moved}
-        found: dict[str, str] = {}
-        if changes.erased:
-            found = self.vault.find_files_of(changes.erased, self.index.seen())
-        elif moved:
-            ids = {memory.id for memory in moved}
-            for problem in self.index.problems():
-                is_copy = problem.reason.startswith(DUPLICATE) and problem.path[0] != "."
-                if is_copy and problem.path not in own:
-                    with suppress(BrokenFile):
-                        file = self.vault.read(problem.path)
-                        if file is not None and file.memory.id in ids:
-                            found[problem.path] = file.memory.id
-        copies: dict[str, list[str]] = {}
-        for path, memory_id in found.items():
-            copies.setdefault(memory_id, []).append(path)
-        return copies
 
     def _update(self, update: Update, events: list[Event], batch: IndexBatch) -> list[StoredFile]:
         path = require_path(update.memory)

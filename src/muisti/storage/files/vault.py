@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import errno
 import hashlib
-import itertools
 import os
 import re
 import stat
 import threading
 import time
 import uuid
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -41,7 +40,6 @@ from muisti.storage.files.memory_codec import (
     parse_memory,
 )
 from muisti.storage.files.safe_read import read_bytes
-from muisti.storage.files.sync.differences import is_changed
 from muisti.storage.files.timestamps import make_file_stat, read_mtime
 from muisti.storage.sync_state import FileStat, SeenFile, StoredFile
 from muisti.text.redact import redact_text
@@ -230,26 +228,7 @@ class FileVault:
         if not all(_may_hold_memories(name, top=depth == 0) for depth, name in enumerate(steps)):
             return
         with disk_errors(self.root):
-            yield from _scan_folder(self.tree, folder)
-
-    def find_files_of(self, ids: Collection[str], seen: Mapping[str, SeenFile]) -> dict[str, str]:
-        """Return the ID by path of all files that have one of these IDs, also broken ones.
-
-        They may be copies, or files that were renamed since the last sync. A file that is unchanged
-        since it was seen with another ID is not read.
-        """
-        found: dict[str, str] = {}
-        for path, status in itertools.chain(self.scan(), _scan_folder(self.tree, "archive")):
-            known = seen.get(path)
-            if known and known.memory_id and not is_changed(known, status):
-                memory_id: str | None = known.memory_id
-            else:
-                memory_id = None
-                with suppress(BrokenFile):
-                    memory_id = read_memory_id(read_bytes(self.tree, path, self._settings)[0])
-            if memory_id in ids:
-                found[path] = str(memory_id)
-        return found
+            yield from scan_folder(self.tree, folder)
 
     def follow_move(self, file: StoredFile, old_path: str) -> StoredFile:
         """Update kind and project of a moved file, unless they differed from the old folder's."""
@@ -304,7 +283,8 @@ class FileVault:
         return StoredFile(memory, SeenFile(make_file_stat(status), seen_ns, sha, memory.id))
 
 
-def _scan_folder(tree: Tree, folder: str) -> Iterator[tuple[str, FileStat]]:
+def scan_folder(tree: Tree, folder: str) -> Iterator[tuple[str, FileStat]]:
+    """Yield every Markdown file below a folder. Links are not followed."""
     folders = []
     files = []
     prefix = f"{folder}/" if folder else ""
@@ -330,7 +310,7 @@ def _scan_folder(tree: Tree, folder: str) -> Iterator[tuple[str, FileStat]]:
         return  # replaced by a link, which `verify` reports
     yield from files
     for below in folders:
-        yield from _scan_folder(tree, below)
+        yield from scan_folder(tree, below)
 
 
 def _may_hold_memories(name: str, *, top: bool) -> bool:

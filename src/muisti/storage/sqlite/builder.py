@@ -141,7 +141,7 @@ class SqliteIndexBuilder:
                 db.execute(trigger)
             db.pragma("journal_mode", "wal")
             db.pragma("synchronous", "full")  # from now on it must survive a power cut
-            self._database.stamp(db)
+            self._database.owner.stamp(db)
             db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             db.close()
         self._db = None

@@ -35,6 +35,7 @@ from muisti.storage.clock import SystemClock
 from muisti.storage.sqlite.filters import Condition, build_condition
 from muisti.storage.sqlite.migrate import migrate
 from muisti.storage.sqlite.migrations import NEWEST
+from muisti.storage.sqlite.owner import COMPLETE, IndexOwner
 from muisti.storage.sqlite.rows import to_int
 from muisti.storage.sqlite.salience_sql import RECORDED, salience_sql
 
@@ -44,10 +45,6 @@ if TYPE_CHECKING:
 OLDEST_SQLITE = (3, 51, 3)
 """Earlier versions can lose commits if several processes use a write-ahead log."""
 POINTER = "current"
-COMPLETE = 0x6D756973
-"""The `application_id` of an index that has been filled: a process may die before that."""
-OWNER = "owner"
-"""The row of `totals` with the vault that the index was filled from."""
 _NAME = re.compile(r"index-[0-9a-f]{8}\.db")
 _SIGNS_OF_DAMAGE = (
     "malformed",
@@ -160,9 +157,7 @@ class Database:
         identify_vault: Callable[[], int] | None = None,
     ) -> None:
         self._folder = folder
-        self._identify_vault = identify_vault
-        """Returns a number for the vault's folder. None: the index is not checked against it."""
-        self._accepted: Path | None = None
+        self.owner = IndexOwner(identify_vault)
         self._timeout = timeout
         self._clock = clock or SystemClock()
         self.salience = salience_sql(kinds, rates)
@@ -233,7 +228,7 @@ class Database:
                     usable = (
                         writer.pragma("user_version") == NEWEST
                         and writer.pragma("application_id") == COMPLETE
-                        and self._is_owner(writer)
+                        and self.owner.owns(writer)
                     )
             except (IndexProblem, VaultError):
                 usable = False
@@ -245,16 +240,10 @@ class Database:
             self.moved, self._immutable = False, immutable
             return True
 
-    def _is_owner(self, db: apsw.Connection) -> bool:
-        if self._identify_vault is None or db.filename == str(self._accepted):
-            return True
-        row = db.execute("SELECT value FROM totals WHERE name = ?", (OWNER,)).fetchone()
-        return row is not None and row[0] == self._identify_vault()
-
     def accept(self) -> None:
         """Use a file that was filled from another folder: it is of this vault."""
         with self._guard:
-            self._accepted = self.path
+            self.owner.accepted = self.path
             self.mark_complete()
             self._complete, self.moved = True, False  # also if that could not be written
 
@@ -273,15 +262,8 @@ class Database:
         """
         with self._guard, suppress(IndexBusy, VaultFull), sqlite_errors():
             if self._writer is not None and not self._complete:
-                self.stamp(self._writer)
+                self.owner.stamp(self._writer)
                 self._complete, self.moved = True, False
-
-    def stamp(self, db: apsw.Connection) -> None:
-        """Write into an index that it is complete, and which vault it belongs to."""
-        if self._identify_vault is not None:
-            owner = (OWNER, self._identify_vault())
-            db.execute("INSERT OR REPLACE INTO totals VALUES (?, ?)", owner)
-        db.pragma("application_id", COMPLETE)
 
     def _open_file(self, target: Path) -> None:
         with sqlite_errors():
@@ -289,7 +271,7 @@ class Database:
             try:
                 migrate(writer)
                 is_filled = writer.pragma("application_id") == COMPLETE
-                self.moved = is_filled and not self._is_owner(writer)
+                self.moved = is_filled and not self.owner.owns(writer)
                 self._complete = is_filled and not self.moved
             except BaseException:
                 writer.close()

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import PurePath
 
+from muisti.errors import IndexBusy, VaultFull
 from muisti.lifecycle.journal_projection import project_events
 from muisti.model import DocumentSource, Problem
 from muisti.ports.rows import IndexChanges, JournalChanges, MemoryRow, TextRow
@@ -73,11 +75,9 @@ class IndexBatch:
         self._seen[path] = seen
         self._problems[path] = [problem] if problem else ()
 
-    def record_missing(self, known: Sequence[Problem], found: Sequence[Problem]) -> None:
-        """Replace the known problems of missing files."""
-        self._problems.update({problem.path: () for problem in known})
-        for problem in found:
-            self._problems[problem.path] = [problem.reason]
+    def record_problem(self, path: str, reason: str) -> None:
+        """Record a problem of a folder, or with "" that there is none."""
+        self._problems[path] = [reason] if reason else ()
 
     def remove_memory(self, memory_id: str) -> None:
         """Remove a memory."""
@@ -186,3 +186,23 @@ def _keep_own_sources(
         for path, source in sources.items()
         if not PurePath(path).is_absolute() and ".." not in PurePath(path).parts
     }
+
+
+def has_missing(index: IndexState) -> bool:
+    """Return whether the index has a problem of missing files."""
+    return any(problem.is_missing for problem in index.problems())
+
+
+def record_missing(index: IndexState, *found: Problem | None) -> None:
+    """Record in the index that files are missing, for the reports that only read that."""
+    known = {problem for problem in index.problems() if problem.is_missing}
+    missing = {problem for problem in found if problem is not None}
+    if known == missing:
+        return
+    batch = IndexBatch(index)
+    for problem in known:
+        batch.record_problem(problem.path, "")
+    for problem in missing:
+        batch.record_problem(problem.path, problem.reason)
+    with suppress(VaultFull, IndexBusy):
+        batch.write()

@@ -6,12 +6,10 @@ import logging
 import os
 from collections import Counter
 from collections.abc import Collection
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from muisti.errors import (
     BrokenFile,
-    IndexBusy,
     IndexCorrupt,
     IndexProblem,
     InvalidRequest,
@@ -23,7 +21,7 @@ from muisti.ports import ChangeSet, Clock, Progress
 from muisti.settings import Settings
 from muisti.storage.files.documents import FileDocuments
 from muisti.storage.files.store import FileStore
-from muisti.storage.files.sync.batch import IndexBatch
+from muisti.storage.files.sync.batch import has_missing, record_missing
 from muisti.storage.files.sync.differences import is_changed
 from muisti.storage.files.sync.ownership import is_own_index
 from muisti.storage.files.sync.reconcile import Reconciliation, is_memory_now
@@ -56,7 +54,7 @@ class FileReconciler:
 
         Confirm: forget memories whose files are missing, however many.
         """
-        if paths is not None and not self._needs_recovery() and not self._has_missing():
+        if paths is not None and not self._needs_recovery() and not has_missing(self._index):
             report = self._sync_paths(paths, confirm=confirm)
             if report is not None:
                 return report
@@ -94,27 +92,16 @@ class FileReconciler:
             work.run(files)
             sources = self._make_sources(self._index, confirm=confirm, repair=True)
             sources.run(listing)
-            self._record_missing(work.missing_problem, sources.missing_problem)
+            record_missing(self._index, work.missing_problem, sources.missing_problem)
             self._index.stale = not recovered
         return self._make_report(work, sources)
-
-    def _record_missing(self, *found: Problem | None) -> None:
-        """Record in the index that files are missing, for the reports that only read that."""
-        known = [problem for problem in self._index.problems() if problem.is_missing]
-        missing = [problem for problem in found if problem is not None]
-        if set(known) == set(missing):
-            return
-        batch = IndexBatch(self._index)
-        batch.record_missing(known, missing)
-        with suppress(VaultFull, IndexBusy):
-            batch.write()
 
     def _needs_recovery(self) -> bool:
         return self._index.stale or self._store.vault.has_incomplete_writes()
 
     def _has_changes(self, files: dict[str, FileStat], listing: Listing) -> bool:
         seen = self._index.seen()
-        if len(seen) != len(files) or self._has_missing():
+        if len(seen) != len(files) or has_missing(self._index):
             return True
         for path, stat in files.items():
             known = seen.get(path)
@@ -127,9 +114,6 @@ class FileReconciler:
         return next(sources.find_changed(listing), None) is not None or bool(
             sources.find_missing_sources()
         )
-
-    def _has_missing(self) -> bool:
-        return any(problem.is_missing for problem in self._index.problems())
 
     def _make_report(self, work: Reconciliation, sources: Sources) -> SyncReport:
         return SyncReport(
