@@ -12,7 +12,6 @@ import json
 import logging
 import os
 import secrets
-import stat
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from muisti.errors import VaultUnusable
+from muisti.filesystem import Tree, read_file
 from muisti.settings import SETTINGS_FILE
 from muisti.storage.files.disk import Disk, disk_errors
 from muisti.storage.files.lock import FileLock
@@ -33,7 +33,6 @@ MAX_ID_BYTES = 4_096
 """The size of a vault's file with the numbers of all users who trust it."""
 PRUNE_ABOVE = 200
 """From this number of vaults on, those that are gone are dropped."""
-_READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +158,7 @@ class ConsentList:
     def _read(self) -> tuple[dict[str, Consent], str]:
         """Return the consents by path, and what is wrong with the list, or ""."""
         try:
-            data = _read_small(self.path, MAX_BYTES)
+            data = read_file(self.path, MAX_BYTES)[0]
         except FileNotFoundError:
             return {}, ""
         except OSError as error:
@@ -177,28 +176,13 @@ class ConsentList:
 
 def _read_ids(root: Path) -> set[str] | None:
     """Return the numbers in the vault's file; None if the file does not exist."""
-    folder = root / ".muisti"
     try:
-        if folder.is_symlink():
-            return set()
-        return set(_read_small(folder / ID_FILE, MAX_ID_BYTES).decode("ascii", "replace").split())
+        data, _ = Tree(root).read(f".muisti/{ID_FILE}", MAX_ID_BYTES)
+        return set(data.decode("ascii", "replace").split())
     except FileNotFoundError:
         return None
     except OSError:
         return set()
-
-
-def _read_small(path: Path, most: int) -> bytes:
-    """Return the bytes of a regular file, which may be a stranger's. Raises OSError."""
-    fd = os.open(path, _READ)
-    try:
-        status = os.fstat(fd)
-        if not stat.S_ISREG(status.st_mode) or status.st_size > most:
-            raise OSError(f"{path} is not a small file")
-        with os.fdopen(os.dup(fd), "rb") as file:
-            return file.read(most)
-    finally:
-        os.close(fd)
 
 
 def _make_stamp(root: Path) -> tuple[int, ...]:
