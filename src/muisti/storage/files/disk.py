@@ -46,7 +46,10 @@ def disk_errors(path: Path | str) -> Iterator[None]:
             raise VaultReadOnly(f"{path}: {reason}; make it writable for this user") from error
         if error.errno == errno.ENOENT:
             raise VaultNotFound(f"{path}: {reason}; is the vault still there?") from error
-        raise VaultError(f"{path}: {reason}") from error
+        if error.errno in (errno.EMFILE, errno.ENFILE):
+            fix = "close other programs, or raise the limit of open files (`ulimit -n`)"
+            raise VaultError(f"{path}: {reason}; {fix}") from error
+        raise VaultError(f"{path}: {reason}; check the disk, then try again") from error
 
 
 def escape_path(path: str) -> str:
