@@ -129,6 +129,9 @@ pins: $(READY)  ## update requirements/, with hashes and without the address of 
 	$(COMPILE) pyproject.toml --group build -o requirements/run.txt
 	$(COMPILE) pyproject.toml --extra all --group dev -o requirements/dev.txt
 
+soak: $(READY)  ## half an hour of mixed load on a server: nothing may grow; SECONDS=60 shortens it
+	$(BIN)/python -m benchmarks.soak --seconds $(or $(SECONDS),1800)
+
 sbom: $(READY)  ## a software bill of materials from requirements/, in build/
 	$(BIN)/python scripts/sbom.py
 
