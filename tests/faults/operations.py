@@ -172,7 +172,10 @@ class Writer:
         token = self.pick("live", alone=True)
         if token is None:
             return None
-        gone = [key for key in self.contents if token in key.split(":")]
+        kinds = ("memory", "link", "closed")
+        gone = [
+            key for key in self.contents if token in (parts := key.split(":")) and parts[0] in kinds
+        ]
         return Operation(
             "erase",
             dict.fromkeys(gone),

@@ -49,8 +49,14 @@ def save_original_state(path: Path, before: OriginalState | None) -> None:
             entries[str(path)] = asdict(before)
         folder = create_folder(get_state_folder())
         temporary = folder / f".{FILE}-{os.getpid()}"
-        temporary.write_text(json.dumps(entries, indent=1), "utf-8")
-        os.replace(temporary, folder / FILE)
+        try:
+            with temporary.open("wb") as file:
+                file.write(json.dumps(entries, indent=1).encode())
+                file.flush()
+                os.fsync(file.fileno())  # else a crash may leave an empty file
+            os.replace(temporary, folder / FILE)
+        finally:
+            temporary.unlink(missing_ok=True)
 
 
 def _read() -> dict[str, object]:
