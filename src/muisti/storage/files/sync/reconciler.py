@@ -85,7 +85,7 @@ class FileReconciler:
             if self._index.moved and is_own_index(self._store):
                 self._index.accept()
             elif self._index.moved:
-                log.warning("the index is of another vault: it is set aside and built anew")
+                log.warning("the index is of another vault: it is set aside and rebuilt")
                 self._index.quarantine()
                 self._index.open()
             work = self._make_reconciliation(self._index, confirm=confirm)
