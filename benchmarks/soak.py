@@ -105,7 +105,7 @@ def work(base: str, number: int, stop: threading.Event, counts: Counter[str]) ->
                 if answer.is_success:
                     own.append(answer.json()["id"])
             elif choice < 0.6:
-                what, answer = "search", client.get("/search", params={"q": f"bay {turn}"})
+                what, answer = "search", client.get("/search", params={"query": f"bay {turn}"})
             elif choice < 0.8:
                 change = {"content": text}
                 path = f"/memories/{chance.choice(own)}"
