@@ -78,6 +78,7 @@ def server(vault: Path, embedder: str) -> Iterator[tuple[str, int]]:
     finally:
         process.terminate()
         process.wait(timeout=60)
+        process.stdout.close()
 
 
 def client(base: str, writer: Writer, questions: Sequence[str], until: float, seen: Seen) -> None:
