@@ -136,7 +136,7 @@ def describe_answer(evidence: Sequence[Evidence], place: int) -> tuple[float, ..
         float(one.is_turn),  # of many similar turns one is right; a saved fact stands alone
         short,  # short turns rarely say anything
         math.log1p(place),
-        one.names,  # a text about somebody else, or another place
+        one.names,  # a text about another person or place
         math.log1p(one.pairs) - math.log1p(most_pairs),
         max(nearest, one.nearness or 0.0),  # in `topic` already, like the share
         one.by_words,  # words alone find it, too

@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
+from muisti import filesystem
 from muisti.surfaces.hooks.paths import create_folder, get_state_folder
 from muisti.surfaces.setup.contents import OriginalState
 
@@ -53,7 +54,7 @@ def save_original_state(path: Path, before: OriginalState | None) -> None:
             with temporary.open("wb") as file:
                 file.write(json.dumps(entries, indent=1).encode())
                 file.flush()
-                os.fsync(file.fileno())  # else a crash may leave an empty file
+                filesystem.system.sync(file.fileno())  # else a crash may leave an empty file
             os.replace(temporary, folder / FILE)
         finally:
             temporary.unlink(missing_ok=True)
