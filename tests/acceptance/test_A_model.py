@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import uuid
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -166,3 +167,40 @@ def test_A3_sectors_and_tiers_are_kept(memory: Muisti, sector: Sector) -> None:
     saved = memory.save(f"Something {sector}", sector=sector.value, tier="global")
     assert memory.get(saved.id) == saved
     assert (saved.sector, saved.tier) == (sector, Tier.GLOBAL)
+
+
+NUMBERS = [
+    (name, parameter.name)
+    for name, method in inspect.getmembers(Muisti, inspect.isfunction)
+    if not name.startswith("_")
+    for parameter in inspect.signature(method).parameters.values()
+    if str(parameter.annotation).removesuffix(" | None") in ("int", "float")
+]
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize(("method", "number"), NUMBERS)
+def test_A4_what_is_not_a_number_is_named(memory: Muisti, method: str, number: str) -> None:
+    saved, other = (
+        memory.save("The API listens on port 8080"),
+        memory.save("Deploys are on Fridays"),
+    )
+    memory.start_session("shop", session_id="s1")
+    known = {
+        "memory_id": saved.id,
+        "source_id": saved.id,
+        "target_id": other.id,
+        "session_id": "s1",
+        "conversation": "cli_1",
+        "keywords": ["port"],
+    }
+    needed = [
+        parameter.name
+        for parameter in inspect.signature(getattr(memory, method)).parameters.values()
+        if parameter.default is parameter.empty and parameter.kind is not parameter.VAR_KEYWORD
+    ]
+    positional = [known.get(name, "port") for name in needed]
+    wrong: tuple[object, ...] = ("x", -1, [], float("nan"))
+    for value in wrong:
+        with pytest.raises((InvalidRequest, InvalidMemory), match=number):
+            getattr(memory, method)(*positional, **{number: value})

@@ -52,8 +52,10 @@ class Extraction(Memories):
         """Wait until recalls are recorded and accepted exchanges are extracted.
 
         Return False if extraction takes longer than `timeout` seconds. Without a timeout this also
-        waits for a model server that is down.
+        waits for a model server that is down. Raises InvalidRequest.
         """
+        if timeout is not None and not (isinstance(timeout, int | float) and timeout >= 0):
+            raise InvalidRequest("timeout", timeout, "must be a number of seconds, or None")
         self._recall_log.flush()
         return self._extraction_worker.flush(timeout)
 
@@ -140,7 +142,12 @@ class Extraction(Memories):
         user: str | None = None,
         said_at: datetime | None = None,
     ) -> list[Memory]:
-        """Save extracted memories, dated when they were said. They are unconfirmed."""
+        """Save extracted memories, dated when they were said. They are unconfirmed.
+
+        Raises InvalidMemory.
+        """
+        if said_at is not None:
+            said_at = validate_time("said_at", said_at)
         drafts = to_drafts(
             found, session_id=session_id, project=project, user=user, said_at=said_at
         )

@@ -14,6 +14,7 @@ from muisti.errors import EmbedderProblem
 from muisti.model import Problem, Stats, SyncReport, VerifyReport
 from muisti.ports import Progress
 from muisti.recall.filters import FilterOptions, reject_source
+from muisti.recall.lookups import check_page
 from muisti.remember.embedding_worker import embed_missing
 from muisti.remember.importing import import_memories
 
@@ -98,7 +99,11 @@ class Maintenance(Search):
         return [*found, *self._services.store.problems()]
 
     def find_ids(self, part: str, *, limit: int = 10) -> list[str]:
-        """Return ids that begin or end with a text, so that people need not type whole ids."""
+        """Return IDs that begin or end with a text, so that people need not type whole IDs.
+
+        Raises InvalidRequest.
+        """
+        check_page(limit, 0)
         found = self._read(lambda services: services.index.find_ids(part.strip(), limit))
         wanted = part.strip().lower()
         if found or not wanted:

@@ -7,6 +7,7 @@ from muisti.errors import InvalidRequest
 from muisti.lifecycle import sessions
 from muisti.model import Memory, Session, SessionAction, SessionUse
 from muisti.recall.filters import ALL
+from muisti.recall.lookups import check_page
 from muisti.remember.identity import make_id
 from muisti.remember.validate import validate_name, validate_project, validate_user
 from muisti.text.redact import check_name, redact_text
@@ -54,7 +55,8 @@ class Sessions(Runtime):
     def list_sessions(
         self, project: str | None = None, *, user: str | None = None, limit: int = 50
     ) -> list[Session]:
-        """Return sessions, the latest first."""
+        """Return sessions, the latest first. Raises InvalidRequest."""
+        check_page(limit, 0)
         project = None if project == ALL else project
         user = None if user == ALL else user
         return self._read(lambda services: services.index.sessions(project, limit, user))

@@ -166,9 +166,10 @@ def check_sources(services: Services, where: Filter) -> None:
 
 
 def check_page(limit: int | None, offset: int) -> None:
-    """Raises InvalidRequest if limit or offset is negative."""
-    if (limit is not None and limit < 0) or offset < 0:
-        raise InvalidRequest("limit, offset", (limit, offset), "must not be negative")
+    """Raises InvalidRequest if limit or offset is negative or not a number."""
+    for name, value in (("limit", 0 if limit is None else limit), ("offset", offset)):
+        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+            raise InvalidRequest(name, value, "must be a whole number and must not be negative")
 
 
 def validate_limit(limit: int) -> int:
