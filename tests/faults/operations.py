@@ -187,6 +187,7 @@ class Writer:
         old, new = self.pick("live"), self.pick("live")
         if old is None or new is None or old == new:
             return None
+        old, new = sorted((old, new))  # always in one direction: a circle is refused
         linked = {tuple(sorted(key.split(":")[1::2])) for key in self.contents if "link" in key}
         if f"closed:{old}" in self.contents or tuple(sorted((old, new))) in linked:
             return None
