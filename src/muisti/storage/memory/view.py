@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from muisti.model import EntryType, Filter, Kind, Link, Memory, Sector, Usage
+from muisti.model.chains import ChainEnds
 from muisti.model.fields import Field, Match
 from muisti.model.memory import FIELDS
 from muisti.model.salience import compute_salience, make_trace
@@ -28,6 +29,8 @@ class View:
     clock_time: datetime
     kinds: Mapping[str, Kind]
     rates: Mapping[Sector, float]
+    chain_ends: dict[datetime | None, ChainEnds[datetime]] = field(default_factory=dict)
+    """When memories were replaced, by `known_at`."""
 
     # -- Entries
 
@@ -128,36 +131,27 @@ class View:
         memory = entry.memory
         if not self.superseding(memory.id):
             return memory.valid_until
-        later_ids = self._find_later(memory.id, known_at)
-        if memory.id in later_ids:  # a circle, which only edited files contain, has no effect
-            later_ids = {
-                id_ for id_ in later_ids if memory.id not in self._find_later(id_, known_at)
-            }
-        ends = []
-        for id_ in later_ids:
-            later = self.tables.entries[id_]
-            if later.memory.deleted_at is None:
-                start = _get_start(later)
-                ends.append(max(start, memory.valid_from or start))
-        own = self.own_end(memory)
-        if own is not None:
-            ends.append(own)
-        return min(ends, default=None)
+        ends = self.chain_ends.get(known_at)
+        if ends is None:
+            ends = ChainEnds(lambda id_: self._find_replacing(id_, known_at))
+            self.chain_ends[known_at] = ends
+        own, end = self.own_end(memory), ends.find_end(memory.id)
+        if end is not None:
+            end = max(end, memory.valid_from or end)
+        return min((at for at in (own, end) if at is not None), default=None)
 
-    def _find_later(self, memory_id: str, known_at: datetime | None) -> set[str]:
-        """Return the memories that replaced this one, directly or over others."""
-        later: set[str] = set()
-        frontier = [memory_id]
-        while frontier:
-            for link in self.superseding_by_user(frontier.pop()):
-                source = self.tables.entries[link.source]
-                is_known = known_at is None or (
-                    link.created_at <= known_at and self._saved_at(source) <= known_at
-                )
-                if is_known and link.source not in later:
-                    later.add(link.source)
-                    frontier.append(link.source)
-        return later
+    def _find_replacing(
+        self, memory_id: str, known_at: datetime | None
+    ) -> Iterator[tuple[str, datetime | None]]:
+        """Yield the memories that replaced one directly, with their starts, as `ChainEnds` asks."""
+        for link in self.superseding_by_user(memory_id):
+            source = self.tables.entries[link.source]
+            is_known = known_at is None or (
+                link.created_at <= known_at and self._saved_at(source) <= known_at
+            )
+            if is_known:
+                is_alive = source.memory.deleted_at is None
+                yield link.source, _get_start(source) if is_alive else None
 
     def _saved_at(self, entry: Entry) -> datetime:
         saved = self.tables.usage.get(entry.memory.id, _NEVER_USED).saved_at
@@ -183,8 +177,8 @@ class View:
         is_document = memory.origin is EntryType.DOCUMENT
         if where.documents and is_document and memory.source not in where.documents:
             return False
-        for field in _MATCHED:
-            if not _matches(field, getattr(where, field.filter_name), entry):
+        for matched in _MATCHED:
+            if not _matches(matched, getattr(where, matched.filter_name), entry):
                 return False
         if not self._matches_times(where, entry):
             return False

@@ -16,7 +16,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import apsw
 
@@ -38,6 +38,7 @@ from muisti.storage.sqlite.migrations import NEWEST
 from muisti.storage.sqlite.owner import COMPLETE, IndexOwner
 from muisti.storage.sqlite.rows import to_int
 from muisti.storage.sqlite.salience_sql import RECORDED, salience_sql
+from muisti.storage.sqlite.validity import ReplacedAt
 
 if TYPE_CHECKING:
     from muisti.ports import Clock
@@ -346,12 +347,13 @@ class Database:
                 db.create_scalar_function(
                     "now_us", lambda *_: to_int(self._clock.now()), 0, deterministic=True
                 )
-            self._held.db = db
+                db.create_scalar_function("replaced_at", self._find_replaced_at, 3)
+            self._held.db, self._held.replaced_at = db, ReplacedAt(db)
             try:
                 db.execute("BEGIN")
                 yield db
             finally:
-                self._held.db = None
+                self._held.db = self._held.replaced_at = None
                 if db.in_transaction:
                     db.execute("ROLLBACK")
                 with self._guard:
@@ -359,6 +361,10 @@ class Database:
                         self._idle.append(db)
                     else:
                         db.close()
+
+    def _find_replaced_at(self, *values: Any) -> int | None:
+        ends: ReplacedAt = self._held.replaced_at
+        return ends.find(*values)
 
     @contextmanager
     def write_transaction(self) -> Iterator[apsw.Connection]:

@@ -1,4 +1,4 @@
-"""SQL for the end of a memory's validity. The memory index has the same rule in `view.py`.
+"""SQL for the end of a memory's validity. `view.py` of the memory index does the same.
 
 A memory ends when one that replaced it starts, directly or over others: of a chain, exactly one is
 valid at any time. The end in a file counts too, unless a SUPERSEDES link set it: such an end is for
@@ -7,11 +7,18 @@ readers of the file, and the successor may since have been updated or deleted.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from muisti.errors import IndexCorrupt
+from muisti.model.chains import ChainEnds
+
+if TYPE_CHECKING:
+    import apsw
+
 COUNTS = "l.type = 'SUPERSEDES' AND NOT l.proposed AND l.valid_until IS NULL"
 """Whether a link `l` replaces its target: it is confirmed and has not ended."""
 SUPERSEDES = f"(l.target = m.id AND l.source <> m.id AND {COUNTS})"
 """A link `l` by which another memory supersedes `m`."""
-_START = "coalesce(s.valid_from, s.created_at)"
 OWN_END = f"""iif(m.valid_until IS NULL OR EXISTS (SELECT 1 FROM links l WHERE {SUPERSEDES}
     AND m.valid_until IN (l.valid_from, max(l.valid_from, coalesce(m.valid_from, l.valid_from)))),
     NULL, m.valid_until)"""
@@ -23,32 +30,91 @@ def make_valid_until(known_at: int | None = None) -> str:
 
     Known at: in microseconds; later links and memories that were saved later do not count.
     """
-    known = ""
-    if known_at is not None:
-        saved_at = "coalesce((SELECT saved_at FROM usage WHERE id = s.id), s.created_at)"
-        known = f"AND l.created_at <= {known_at:d} AND {saved_at} <= {known_at:d}"
-    # Links from one user's memory to another's do not count (contract C3). CROSS JOIN sets the
-    # order in which SQLite reads the tables: otherwise it scans all links at each step.
-    link = f"""links l CROSS JOIN memories s
-        WHERE s.id = l.source AND s.user = m.user AND {COUNTS} {known}"""
-    # Most memories have no such link, and finding that out is cheap. A circle, which only edited
-    # files contain, has no effect: memories that `m` replaced do not replace it.
+    known = "NULL" if known_at is None else f"{known_at:d}"
+    # Most memories have no such link, and finding that out is cheap.
     return f"""iif(EXISTS (SELECT 1 FROM links l WHERE {SUPERSEDES}), (
-        WITH RECURSIVE later(id) AS (
-            SELECT l.source FROM {link} AND l.target = m.id
-            UNION SELECT l.source FROM later CROSS JOIN {link} AND l.target = later.id
-        ), earlier(id) AS (
-            SELECT l.target FROM {link} AND l.source = m.id
-            UNION SELECT l.target FROM earlier CROSS JOIN {link} AND l.source = earlier.id
-        )
         SELECT min(at) FROM (
             SELECT {OWN_END} AS at
             UNION ALL
-            SELECT max({_START}, coalesce(m.valid_from, {_START})) AS at
-            FROM later CROSS JOIN memories s
-            WHERE s.id = later.id AND s.deleted_at IS NULL AND s.id NOT IN (SELECT id FROM earlier)
+            SELECT max(r.at, coalesce(m.valid_from, r.at))
+            FROM (SELECT replaced_at(m.id, m.user, {known}) AS at) r
         )
     ), m.valid_until)"""
 
 
 VALID_UNTIL = make_valid_until()
+
+
+class ReplacedAt:
+    """The SQL function `replaced_at(id, user, known_at)` of one read transaction.
+
+    A recursive query would walk the rest of a chain for each of its memories. This reads each
+    memory of a chain once.
+    """
+
+    def __init__(self, db: apsw.Connection) -> None:
+        self._db = db
+        self._chains: dict[tuple[str, int | None], _Chains] = {}
+
+    def find(self, memory_id: str, user: str, known_at: int | None) -> int | None:
+        """Return the earliest start of the memories that replaced one, directly or over others.
+
+        Raises IndexCorrupt.
+        """
+        chains = self._chains.get((user, known_at))
+        if chains is None:
+            chains = self._chains[user, known_at] = _Chains(self._db, user, known_at)
+        chains.batch = 1
+        try:
+            return chains.ends.find_end(memory_id)
+        except TypeError as error:
+            raise IndexCorrupt(
+                f"the index has an invalid time ({error}); `muisti reindex` rebuilds it"
+            ) from error
+
+
+class _Chains:
+    """The chains of one user."""
+
+    def __init__(self, db: apsw.Connection, user: str, known_at: int | None) -> None:
+        self.ends = ChainEnds(self._find_replacing)
+        self.batch = 1
+        """How many memories are read at once. It grows while a chain goes on: often, the second
+        memory is known already.
+        """
+        self._db = db
+        self._user = user
+        self._known_at = known_at
+        self._replacing: dict[str, list[tuple[str, int | None]]] = {}
+
+    def _find_replacing(self, memory_id: str) -> list[tuple[str, int | None]]:
+        if memory_id not in self._replacing:
+            values = memory_id, self._user, self._known_at
+            if self.batch == 1:
+                self._replacing[memory_id] = self._db.execute(_DIRECT, values).fetchall()
+            else:
+                found: dict[str, list[tuple[str, int | None]]] = {}
+                for old, new, start in self._db.execute(_BATCH, (*values, self.batch)):
+                    replacing = found.setdefault(old, [])
+                    if new is not None:
+                        replacing.append((new, start))
+                self._replacing |= found
+            self.batch *= 8
+        return self._replacing[memory_id]
+
+
+# Links from one user's memory to another's do not count (contract C3). CROSS JOIN sets the order in
+# which SQLite reads the tables: otherwise it may scan all links.
+_LINK = f"""links l CROSS JOIN memories s
+    WHERE s.id = l.source AND s.user = ?2 AND {COUNTS} AND (?3 IS NULL OR l.created_at <= ?3
+    AND coalesce((SELECT saved_at FROM usage WHERE id = s.id), s.created_at) <= ?3)"""
+_START = "iif(s.deleted_at IS NULL, coalesce(s.valid_from, s.created_at), NULL)"
+_DIRECT = f"SELECT s.id, {_START} FROM {_LINK} AND l.target = ?1"
+_BATCH = f"""
+WITH RECURSIVE later(id) AS (
+    SELECT ?1 UNION SELECT s.id FROM later CROSS JOIN {_LINK} AND l.target = later.id LIMIT ?4
+)
+SELECT id, NULL, NULL FROM later
+UNION ALL
+SELECT later.id, s.id, {_START} FROM later CROSS JOIN {_LINK} AND l.target = later.id
+"""

@@ -1,0 +1,81 @@
+"""Chains of memories that replaced one another, in time that grows linearly with a chain. Pure.
+
+Edited files may contain circles of SUPERSEDES links. Within a circle nothing replaces anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from typing import Generic, TypeVar
+
+_Time = TypeVar("_Time", int, datetime)
+
+
+def sort_chains(
+    ids: Iterable[str], find_next: Callable[[str], Iterable[str]]
+) -> list[tuple[str, ...]]:
+    """Return these memories and all that replaced them, the latest of each chain first.
+
+    Memories of a circle share a tuple; all others are alone in theirs. `find_next` returns the
+    memories that replaced one directly; it is called once for each memory. This is Tarjan's
+    algorithm for strongly connected components, without recursion.
+    """
+    numbers: dict[str, int] = {}
+    lowest: dict[str, int] = {}
+    open_ids: dict[str, None] = {}
+    groups = []
+    for first in ids:
+        path = [(first, iter([first]))]  # the first step goes from `first` to itself
+        while path:
+            id_, further = path[-1]
+            new = next(further, None)
+            if new is None:
+                path.pop()
+                if path:
+                    parent = path[-1][0]
+                    lowest[parent] = min(lowest[parent], lowest[id_])
+                if id_ in open_ids and lowest[id_] == numbers[id_]:
+                    group = []
+                    while id_ in open_ids:
+                        group.append(open_ids.popitem()[0])
+                    groups.append(tuple(group))
+            elif new not in numbers:
+                numbers[new] = lowest[new] = len(numbers)
+                open_ids[new] = None
+                path.append((new, iter(find_next(new))))
+            elif new in open_ids:
+                lowest[id_] = min(lowest[id_], numbers[new])
+    return groups
+
+
+class ChainEnds(Generic[_Time]):
+    """When memories were replaced. Finds the end of each memory of a chain once.
+
+    `find_replacing` returns the memories that replaced one directly: their IDs and when they start,
+    None for a deleted one.
+    """
+
+    def __init__(self, find_replacing: Callable[[str], Iterable[tuple[str, _Time | None]]]) -> None:
+        self._find_replacing = find_replacing
+        self._ends: dict[str, _Time | None] = {}
+
+    def find_end(self, memory_id: str) -> _Time | None:
+        """Return the earliest start of the memories that replaced one, directly or over others."""
+        if memory_id not in self._ends:
+            replacing: dict[str, list[tuple[str, _Time | None]]] = {}
+
+            def find_next(id_: str) -> list[str]:
+                replacing[id_] = list(self._find_replacing(id_))
+                return [new for new, _ in replacing[id_] if new not in self._ends]
+
+            for group in sort_chains([memory_id], find_next):
+                starts: list[_Time] = []
+                for id_ in group:
+                    for new, start in replacing[id_]:
+                        if new not in group:
+                            found = start, self._ends[new]
+                            starts += [at for at in found if at is not None]
+                end = min(starts, default=None)
+                self._ends.update(dict.fromkeys(group, end))
+        return self._ends[memory_id]
