@@ -274,6 +274,10 @@ class LinkReader(Protocol):
         """
         ...
 
+    def chains(self, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """Return the successors of these memories, and of their successors in turn."""
+        ...
+
 
 class MessageReader(Protocol):
     """Reads conversations and document sources."""

@@ -7,14 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from muisti.model import EntryType, Signal
+from muisti.model.chains import sort_chains
 from muisti.recall import features
 from muisti.recall.features import EXPIRED, Ranked, RankingInputs
 
 if TYPE_CHECKING:
     from muisti.ports import Candidate
 
-LONGEST_CHAIN = 20
-"""How many SUPERSEDES links are followed in a row. Edited files may contain circles."""
 LIFT = 0.001
 """The least by which a successor ranks above the memory that it replaced."""
 
@@ -71,21 +70,21 @@ def promote_successors(
     """
     scores = {id_: one.score for id_, one in ranked.items()}
     replaced: dict[str, str] = {}
-    for _ in range(LONGEST_CHAIN):
-        raised = []
-        for old, news in successors.items():
-            if old not in scores:
-                continue
-            for place, new in enumerate(news, start=1):  # later ones rank above earlier ones
+    for group in reversed(sort_chains(successors, lambda id_: successors.get(id_, ()))):
+        known = [id_ for id_ in group if id_ in scores]
+        if not known:
+            continue
+        best = max(known, key=scores.__getitem__)
+        for old in group:
+            for place, new in enumerate(successors.get(old, ()), start=1):
+                if new in group:  # a circle
+                    continue
                 current = 0.0 if new in successors else EXPIRED
-                least = scores[old] + LIFT * place + current
+                # Later ones rank above earlier ones. Those that are not shown need no distance.
+                lift = LIFT * place if new in ranked else 0.0
+                least = scores[best] + lift + current
                 if least > scores.get(new, -math.inf):
-                    raised.append((new, old, least))
-        if not raised:
-            break
-        for new, old, least in raised:
-            scores[new] = max(least, scores.get(new, -math.inf))
-            replaced[new] = replaced.get(old, old)
+                    scores[new], replaced[new] = least, replaced.get(best, best)
     return {
         id_: one._replace(score=scores[id_], instead_of=replaced.get(id_, ""))
         for id_, one in ranked.items()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
 
 POOL = 50
 """How many hits of each list become candidates of the first results."""
+MAX_BETWEEN = 20
+"""How many memories become candidates because they replaced a hit, though they are replaced too.
+More would say nothing new: each differs little from the next.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +67,9 @@ class Retrieval:
     session_meaning: dict[str, float] = field(default_factory=dict)
     """The best vector score in a candidate's session."""
     successors: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """For each superseded candidate the memories that replaced it, which are candidates too."""
+    """For each superseded candidate the memories that replaced it, and those in turn. Those that
+    are current are candidates too.
+    """
     similarities: dict[str, float] = field(default_factory=dict)
     """The cosine of the best chunk, of candidates and their neighbours."""
     texts: dict[str, Words] = field(default_factory=dict)
@@ -167,9 +174,9 @@ def _score_candidates(
 ) -> Retrieval:
     """Add successors and neighbours to the hits, and score all of them."""
     hits = list(dict.fromkeys([*keyword, *vector]))
-    successors = _find_successors(services, hits)
-    replacements = [new for news in successors.values() for new in news]
-    candidates = services.index.candidates(list(dict.fromkeys([*hits, *replacements])), where)
+    successors = services.index.chains(hits)
+    replacements = _choose_replacements(hits, successors)
+    candidates = services.index.candidates([*hits, *replacements], where)
     around = dict.fromkeys(candidates)
     for candidate in candidates.values():
         around.update(dict.fromkeys([*candidate.before, *candidate.after]))
@@ -202,12 +209,19 @@ def _score_candidates(
     )
 
 
-def _find_successors(services: Services, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Return the memories that replaced these, and those that replaced them in turn."""
-    found: dict[str, tuple[str, ...]] = {}
-    while ids:
-        further = services.index.successors(ids)
-        found |= further
-        new_ids = [id_ for news in further.values() for id_ in news if id_ not in found]
-        ids = list(dict.fromkeys(new_ids))
-    return found
+def _choose_replacements(hits: Sequence[str], successors: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return the memories that replaced hits and become candidates with them.
+
+    These are all that are current, and of those that were replaced in turn the nearest ones.
+    """
+    reached = dict.fromkeys(hits)
+    between: list[str] = []
+    current: list[str] = []
+    queue = deque(hits)
+    while queue:
+        for new in successors.get(queue.popleft(), ()):
+            if new not in reached:
+                reached[new] = None
+                queue.append(new)
+                (between if new in successors else current).append(new)
+    return [*between[:MAX_BETWEEN], *current]

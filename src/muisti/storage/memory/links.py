@@ -53,3 +53,13 @@ class MemoryLinks:
             if alive:
                 found[id_] = tuple(link.source for link in alive)
         return found
+
+    def chains(self, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """Return the successors of these memories, and of their successors in turn."""
+        found: dict[str, tuple[str, ...]] = {}
+        while ids:
+            further = self.successors(ids)
+            found |= further
+            new_ids = [id_ for news in further.values() for id_ in news if id_ not in found]
+            ids = list(dict.fromkeys(new_ids))
+        return found

@@ -26,11 +26,17 @@ class SqliteLinks:
 
     def successors(self, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
         """Return the IDs of the memories that supersede each of these, the latest last."""
-        found: dict[str, tuple[str, ...]] = {}
+        found: dict[str, list[str]] = {}
         with self._db.read_transaction() as db:
             for old, new in fetch(db, _SUCCESSORS, (to_json(ids),)):
-                found[old] = (*found.get(old, ()), new)
-        return found
+                found.setdefault(old, []).append(new)
+        return {old: tuple(news) for old, news in found.items()}
+
+    def chains(self, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """Return the successors of these memories, and of their successors in turn."""
+        with self._db.read_transaction() as db:
+            later = [id_ for (id_,) in fetch(db, _LATER, (to_json(ids),))]
+            return self.successors(list(dict.fromkeys([*ids, *later])))
 
 
 _ALIVE = """JOIN memories s ON s.id = l.source AND s.deleted_at IS NULL
@@ -44,6 +50,13 @@ ORDER BY l.created_at, l.source, l.type, l.target
 """
 _NEXT = f"""links l CROSS JOIN memories s CROSS JOIN memories t
     WHERE s.id = l.source AND t.id = l.target AND s.user = t.user AND {COUNTS}"""
+_LATER = f"""
+WITH RECURSIVE later(id) AS (
+    SELECT value FROM json_each(?)
+    UNION SELECT l.source FROM later CROSS JOIN {_NEXT} AND l.target = later.id
+)
+SELECT m.id FROM later CROSS JOIN memories m WHERE m.id = later.id AND m.deleted_at IS NULL
+"""
 # Over deleted memories to the next one: the chain stays whole without them.
 _SUCCESSORS = f"""
 WITH RECURSIVE found(old, id, at) AS (

@@ -54,67 +54,34 @@ class ReplacedAt:
 
     def __init__(self, db: apsw.Connection) -> None:
         self._db = db
-        self._chains: dict[tuple[str, int | None], _Chains] = {}
+        self._ends: dict[tuple[str, int | None], ChainEnds[int]] = {}
 
     def find(self, memory_id: str, user: str, known_at: int | None) -> int | None:
         """Return the earliest start of the memories that replaced one, directly or over others.
 
         Raises IndexCorrupt.
         """
-        chains = self._chains.get((user, known_at))
-        if chains is None:
-            chains = self._chains[user, known_at] = _Chains(self._db, user, known_at)
-        chains.batch = 1
+        ends = self._ends.get((user, known_at))
+        if ends is None:
+            known = "" if known_at is None else _KNOWN
+            values = (user,) if known_at is None else (user, known_at)
+            ends = self._ends[user, known_at] = ChainEnds(
+                lambda id_: self._db.execute(f"{_REPLACING} {known}", (id_, *values)).fetchall()
+            )
         try:
-            return chains.ends.find_end(memory_id)
+            return ends.find_end(memory_id)
         except TypeError as error:
             raise IndexCorrupt(
                 f"the index has an invalid time ({error}); `muisti reindex` rebuilds it"
             ) from error
 
 
-class _Chains:
-    """The chains of one user."""
-
-    def __init__(self, db: apsw.Connection, user: str, known_at: int | None) -> None:
-        self.ends = ChainEnds(self._find_replacing)
-        self.batch = 1
-        """How many memories are read at once. It grows while a chain goes on: often, the second
-        memory is known already.
-        """
-        self._db = db
-        self._user = user
-        self._known_at = known_at
-        self._replacing: dict[str, list[tuple[str, int | None]]] = {}
-
-    def _find_replacing(self, memory_id: str) -> list[tuple[str, int | None]]:
-        if memory_id not in self._replacing:
-            values = memory_id, self._user, self._known_at
-            if self.batch == 1:
-                self._replacing[memory_id] = self._db.execute(_DIRECT, values).fetchall()
-            else:
-                found: dict[str, list[tuple[str, int | None]]] = {}
-                for old, new, start in self._db.execute(_BATCH, (*values, self.batch)):
-                    replacing = found.setdefault(old, [])
-                    if new is not None:
-                        replacing.append((new, start))
-                self._replacing |= found
-            self.batch *= 8
-        return self._replacing[memory_id]
-
-
 # Links from one user's memory to another's do not count (contract C3). CROSS JOIN sets the order in
 # which SQLite reads the tables: otherwise it may scan all links.
-_LINK = f"""links l CROSS JOIN memories s
-    WHERE s.id = l.source AND s.user = ?2 AND {COUNTS} AND (?3 IS NULL OR l.created_at <= ?3
-    AND coalesce((SELECT saved_at FROM usage WHERE id = s.id), s.created_at) <= ?3)"""
-_START = "iif(s.deleted_at IS NULL, coalesce(s.valid_from, s.created_at), NULL)"
-_DIRECT = f"SELECT s.id, {_START} FROM {_LINK} AND l.target = ?1"
-_BATCH = f"""
-WITH RECURSIVE later(id) AS (
-    SELECT ?1 UNION SELECT s.id FROM later CROSS JOIN {_LINK} AND l.target = later.id LIMIT ?4
-)
-SELECT id, NULL, NULL FROM later
-UNION ALL
-SELECT later.id, s.id, {_START} FROM later CROSS JOIN {_LINK} AND l.target = later.id
+_REPLACING = f"""
+SELECT s.id, iif(s.deleted_at IS NULL, coalesce(s.valid_from, s.created_at), NULL)
+FROM links l CROSS JOIN memories s
+WHERE l.target = ?1 AND s.id = l.source AND s.user = ?2 AND {COUNTS}
 """
+_KNOWN = """AND l.created_at <= ?3
+    AND coalesce((SELECT saved_at FROM usage WHERE id = s.id), s.created_at) <= ?3"""
