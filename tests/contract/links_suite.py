@@ -119,6 +119,19 @@ class LinksContract:
         assert index.successors([ident(2)]) == {ident(2): (ident(3),)}
         assert index.successors([]) == {}
 
+    def test_chains_are_the_successors_in_turn(self, index: SearchIndex) -> None:
+        deleted = replace(superseding(3, 2), deleted_at=NOON, file_path=".trash/3.md")
+        add(index, having(1), superseding(2, 1), deleted, superseding(4, 3), superseding(5, 4))
+        add(index, superseding(6, 9), superseding(9, 6), having(7))
+        assert index.chains([ident(1), ident(7)]) == {
+            ident(1): (ident(2),),
+            ident(2): (ident(4),),
+            ident(4): (ident(5),),
+        }
+        assert index.chains([ident(3)]) == {ident(3): (ident(4),), ident(4): (ident(5),)}
+        assert index.chains([ident(6)]) == {ident(6): (ident(9),), ident(9): (ident(6),)}
+        assert index.chains([ident(5), "nobody"]) == index.chains([]) == {}
+
     @pytest.mark.parametrize(("first", "second"), [(2, 3), (3, 2)])
     def test_of_several_successors_the_latest(
         self, index: SearchIndex, first: int, second: int

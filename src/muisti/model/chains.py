@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from datetime import datetime
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 _Time = TypeVar("_Time", int, datetime)
 
@@ -49,32 +49,70 @@ def sort_chains(
     return groups
 
 
-class ChainEnds(Generic[_Time]):
-    """When memories were replaced. Finds the end of each memory of a chain once.
+class Replacement(NamedTuple, Generic[_Time]):
+    """A memory that replaced another one directly."""
 
-    `find_replacing` returns the memories that replaced one directly: their IDs and when they start,
-    None for a deleted one.
+    id: str
+    start: _Time | None
+    """When it becomes valid, or None if it is deleted."""
+    linked_at: _Time
+
+
+def find_successors(
+    memory_id: str, find_replacing: Callable[[str], Iterable[Replacement[_Time]]]
+) -> tuple[str, ...]:
+    """Return the memories that supersede one, the latest last.
+
+    A deleted memory counts as replaced by those that supersede it: the chain stays whole.
     """
+    found: dict[str, Replacement[_Time]] = {}
+    frontier = [memory_id]
+    while frontier:
+        for new in find_replacing(frontier.pop()):
+            known = found.get(new.id)
+            if known is None and new.start is None:
+                frontier.append(new.id)
+            if known is None or new.linked_at < known.linked_at:
+                found[new.id] = new
+    alive = [new for new in found.values() if new.start is not None and new.id != memory_id]
+    return tuple(new.id for new in sorted(alive, key=lambda new: (new.linked_at, new.id)))
 
-    def __init__(self, find_replacing: Callable[[str], Iterable[tuple[str, _Time | None]]]) -> None:
-        self._find_replacing = find_replacing
+
+def find_chains(
+    ids: Iterable[str], find_replacing: Callable[[str], Iterable[Replacement[_Time]]]
+) -> dict[str, tuple[str, ...]]:
+    """Return the successors of these memories, and of their successors in turn."""
+    found: dict[str, tuple[str, ...]] = {}
+    queue = dict.fromkeys(ids)
+    while queue:
+        for id_ in queue:
+            found[id_] = find_successors(id_, find_replacing)
+        queue = {new: None for id_ in queue for new in found[id_] if new not in found}
+    return {old: news for old, news in found.items() if news}
+
+
+class ChainEnds(Generic[_Time]):
+    """When memories were replaced. Finds the end of each memory of a chain once."""
+
+    def __init__(self, find_replacing: Callable[[str], Iterable[Replacement[_Time]]]) -> None:
+        self._find_replacing: Callable[[str], Iterable[Replacement[_Time]]] = find_replacing
         self._ends: dict[str, _Time | None] = {}
 
     def find_end(self, memory_id: str) -> _Time | None:
         """Return the earliest start of the memories that replaced one, directly or over others."""
         if memory_id not in self._ends:
-            replacing: dict[str, list[tuple[str, _Time | None]]] = {}
+            replacing: dict[str, list[Replacement[_Time]]] = {}
 
             def find_next(id_: str) -> list[str]:
                 replacing[id_] = list(self._find_replacing(id_))
-                return [new for new, _ in replacing[id_] if new not in self._ends]
+                return [new.id for new in replacing[id_] if new.id not in self._ends]
 
             for group in sort_chains([memory_id], find_next):
                 starts: list[_Time] = []
                 for id_ in group:
-                    for new, start in replacing[id_]:
-                        if new not in group:
-                            found = start, self._ends[new]
+                    for new in replacing[id_]:
+                        if new.id not in group:
+                            found = new.start, self._ends[new.id]
                             starts += [at for at in found if at is not None]
                 end = min(starts, default=None)
                 self._ends.update(dict.fromkeys(group, end))

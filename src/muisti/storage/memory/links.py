@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from muisti.model import Link, LinkType
+from muisti.model.chains import find_chains, find_successors
 from muisti.storage.memory.view import View
 
 
@@ -38,28 +39,9 @@ class MemoryLinks:
     def successors(self, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
         """Return the IDs of the memories that supersede each of these, the latest last."""
         view = self.view()
-        found = {}
-        for id_ in ids:
-            links: dict[str, Link] = {}
-            frontier = [id_]
-            while frontier:  # over deleted memories to the next one
-                for link in view.superseding_by_user(frontier.pop()):
-                    if not view.alive(link.source) and link.source not in links:
-                        frontier.append(link.source)
-                    known = links.setdefault(link.source, link)
-                    links[link.source] = min(known, link, key=lambda one: one.created_at)
-            alive = [link for source, link in links.items() if view.alive(source) and source != id_]
-            alive.sort(key=lambda link: (link.created_at, link.source))
-            if alive:
-                found[id_] = tuple(link.source for link in alive)
-        return found
+        found = {id_: find_successors(id_, view.find_replacing) for id_ in ids}
+        return {old: news for old, news in found.items() if news}
 
     def chains(self, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
         """Return the successors of these memories, and of their successors in turn."""
-        found: dict[str, tuple[str, ...]] = {}
-        while ids:
-            further = self.successors(ids)
-            found |= further
-            new_ids = [id_ for news in further.values() for id_ in news if id_ not in found]
-            ids = list(dict.fromkeys(new_ids))
-        return found
+        return find_chains(ids, self.view().find_replacing)

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from muisti.model import EntryType, Filter, Kind, Link, Memory, Sector, Usage
-from muisti.model.chains import ChainEnds
+from muisti.model.chains import ChainEnds, Replacement
 from muisti.model.fields import Field, Match
 from muisti.model.memory import FIELDS
 from muisti.model.salience import compute_salience, make_trace
@@ -133,17 +133,17 @@ class View:
             return memory.valid_until
         ends = self.chain_ends.get(known_at)
         if ends is None:
-            ends = ChainEnds(lambda id_: self._find_replacing(id_, known_at))
+            ends = ChainEnds(lambda id_: self.find_replacing(id_, known_at))
             self.chain_ends[known_at] = ends
         own, end = self.own_end(memory), ends.find_end(memory.id)
         if end is not None:
             end = max(end, memory.valid_from or end)
         return min((at for at in (own, end) if at is not None), default=None)
 
-    def _find_replacing(
-        self, memory_id: str, known_at: datetime | None
-    ) -> Iterator[tuple[str, datetime | None]]:
-        """Yield the memories that replaced one directly, with their starts, as `ChainEnds` asks."""
+    def find_replacing(
+        self, memory_id: str, known_at: datetime | None = None
+    ) -> Iterator[Replacement[datetime]]:
+        """Yield the memories that replaced one directly."""
         for link in self.superseding_by_user(memory_id):
             source = self.tables.entries[link.source]
             is_known = known_at is None or (
@@ -151,7 +151,8 @@ class View:
             )
             if is_known:
                 is_alive = source.memory.deleted_at is None
-                yield link.source, _get_start(source) if is_alive else None
+                start = _get_start(source) if is_alive else None
+                yield Replacement(link.source, start, link.created_at)
 
     def _saved_at(self, entry: Entry) -> datetime:
         saved = self.tables.usage.get(entry.memory.id, _NEVER_USED).saved_at

@@ -38,7 +38,7 @@ from muisti.storage.sqlite.migrations import NEWEST
 from muisti.storage.sqlite.owner import COMPLETE, IndexOwner
 from muisti.storage.sqlite.rows import to_int
 from muisti.storage.sqlite.salience_sql import RECORDED, salience_sql
-from muisti.storage.sqlite.validity import ReplacedAt
+from muisti.storage.sqlite.validity import Chains
 
 if TYPE_CHECKING:
     from muisti.ports import Clock
@@ -347,13 +347,13 @@ class Database:
                 db.create_scalar_function(
                     "now_us", lambda *_: to_int(self._clock.now()), 0, deterministic=True
                 )
-                db.create_scalar_function("replaced_at", self._find_replaced_at, 3)
-            self._held.db, self._held.replaced_at = db, ReplacedAt(db)
+                db.create_scalar_function("replaced_at", self._find_replaced_at, 2)
+            self._held.db, self._held.chains = db, Chains(db)
             try:
                 db.execute("BEGIN")
                 yield db
             finally:
-                self._held.db = self._held.replaced_at = None
+                self._held.db = self._held.chains = None
                 if db.in_transaction:
                     db.execute("ROLLBACK")
                 with self._guard:
@@ -362,9 +362,14 @@ class Database:
                     else:
                         db.close()
 
+    @property
+    def chains(self) -> Chains:
+        """The chains of replacements, within `read_transaction`."""
+        chains: Chains = self._held.chains
+        return chains
+
     def _find_replaced_at(self, *values: Any) -> int | None:
-        ends: ReplacedAt = self._held.replaced_at
-        return ends.find(*values)
+        return self.chains.find_replaced_at(*values)
 
     @contextmanager
     def write_transaction(self) -> Iterator[apsw.Connection]:

@@ -7,10 +7,11 @@ readers of the file, and the successor may since have been updated or deleted.
 
 from __future__ import annotations
 
+from itertools import starmap
 from typing import TYPE_CHECKING
 
 from muisti.errors import IndexCorrupt
-from muisti.model.chains import ChainEnds
+from muisti.model.chains import ChainEnds, Replacement
 
 if TYPE_CHECKING:
     import apsw
@@ -37,7 +38,7 @@ def make_valid_until(known_at: int | None = None) -> str:
             SELECT {OWN_END} AS at
             UNION ALL
             SELECT max(r.at, coalesce(m.valid_from, r.at))
-            FROM (SELECT replaced_at(m.id, m.user, {known}) AS at) r
+            FROM (SELECT replaced_at(m.id, {known}) AS at) r
         )
     ), m.valid_until)"""
 
@@ -45,28 +46,29 @@ def make_valid_until(known_at: int | None = None) -> str:
 VALID_UNTIL = make_valid_until()
 
 
-class ReplacedAt:
-    """The SQL function `replaced_at(id, user, known_at)` of one read transaction.
+class Chains:
+    """The chains of memories that replaced one another, as one read transaction sees them.
 
-    A recursive query would walk the rest of a chain for each of its memories. This reads each
-    memory of a chain once.
+    Reads each memory of a chain once. A recursive query would walk the rest of a chain for each of
+    its memories.
     """
 
     def __init__(self, db: apsw.Connection) -> None:
         self._db = db
-        self._ends: dict[tuple[str, int | None], ChainEnds[int]] = {}
+        self._replacing: dict[str, list[Replacement[int]]] = {}
+        self._ends: dict[int | None, ChainEnds[int]] = {}
 
-    def find(self, memory_id: str, user: str, known_at: int | None) -> int | None:
+    def find_replaced_at(self, memory_id: str, known_at: int | None) -> int | None:
         """Return the earliest start of the memories that replaced one, directly or over others.
 
-        Raises IndexCorrupt.
+        This is the SQL function `replaced_at`. Raises IndexCorrupt.
         """
-        ends = self._ends.get((user, known_at))
+        ends = self._ends.get(known_at)
         if ends is None:
-            known = "" if known_at is None else _KNOWN
-            values = (user,) if known_at is None else (user, known_at)
-            ends = self._ends[user, known_at] = ChainEnds(
-                lambda id_: self._db.execute(f"{_REPLACING} {known}", (id_, *values)).fetchall()
+            ends = self._ends[known_at] = ChainEnds(
+                self.find_replacing
+                if known_at is None
+                else lambda id_: starmap(Replacement, self._db.execute(_KNOWN, (id_, known_at)))
             )
         try:
             return ends.find_end(memory_id)
@@ -75,13 +77,23 @@ class ReplacedAt:
                 f"the index has an invalid time ({error}); `muisti reindex` rebuilds it"
             ) from error
 
+    def find_replacing(self, memory_id: str) -> list[Replacement[int]]:
+        """Return the memories that replaced one directly."""
+        found = self._replacing.get(memory_id)
+        if found is None:
+            found = list(starmap(Replacement, self._db.execute(_REPLACING, (memory_id,))))
+            self._replacing[memory_id] = found
+        return found
+
 
 # Links from one user's memory to another's do not count (contract C3). CROSS JOIN sets the order in
-# which SQLite reads the tables: otherwise it may scan all links.
+# which SQLite reads the tables: otherwise it may scan all links. SELECT hides the values from the
+# planner, which has partial indexes to consider: it would plan anew for every value.
 _REPLACING = f"""
-SELECT s.id, iif(s.deleted_at IS NULL, coalesce(s.valid_from, s.created_at), NULL)
-FROM links l CROSS JOIN memories s
-WHERE l.target = ?1 AND s.id = l.source AND s.user = ?2 AND {COUNTS}
+SELECT s.id, iif(s.deleted_at IS NULL, coalesce(s.valid_from, s.created_at), NULL), l.created_at
+FROM entries t CROSS JOIN links l CROSS JOIN memories s
+WHERE t.id = (SELECT ?1) AND l.target = t.id AND s.id = l.source AND s.user = t.user AND {COUNTS}
 """
-_KNOWN = """AND l.created_at <= ?3
-    AND coalesce((SELECT saved_at FROM usage WHERE id = s.id), s.created_at) <= ?3"""
+_KNOWN = f"""{_REPLACING} AND l.created_at <= (SELECT ?2)
+    AND coalesce((SELECT saved_at FROM usage WHERE id = s.id), s.created_at) <= (SELECT ?2)
+"""
