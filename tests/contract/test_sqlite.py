@@ -10,7 +10,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from muisti.errors import IndexTooNew
+from muisti.errors import IndexCorrupt, IndexTooNew
 from muisti.storage.sqlite import migrate as migrating
 from muisti.storage.sqlite.connect import Database, connect
 from muisti.storage.sqlite.index import SqliteIndex
@@ -18,7 +18,8 @@ from muisti.storage.sqlite.migrate import load_migrations, migrate
 from muisti.storage.sqlite.migrations import NEWEST
 from muisti.storage.sqlite.owner import COMPLETE
 from tests.conftest import FakeClock
-from tests.contract.making import filed, ident
+from tests.contract.links_suite import having, superseding
+from tests.contract.making import add, filed, ident
 from tests.contract.search_index_suite import SearchIndexContract
 from tests.contract.synced_index_suite import SyncedIndexContract, forget, put
 
@@ -74,6 +75,24 @@ class TestSqliteSyncedIndex(SyncedIndexContract):
         data = b"".join(path.read_bytes() for path in tmp_path.iterdir() if path.is_file())
         assert b"xyzzy" not in data
         assert b"stays" in data
+
+    @pytest.mark.parametrize(
+        "damage",
+        [
+            "UPDATE entries SET valid_from = '' WHERE id = ?",
+            "UPDATE links SET created_at = 'yesterday' WHERE source = ?",
+        ],
+    )
+    def test_an_invalid_time_in_a_chain_is_damage(
+        self, index: SqliteIndex, tmp_path: Path, damage: str
+    ) -> None:
+        add(index, having(1), superseding(2, 1), superseding(3, 1))
+        db = connect(next(tmp_path.glob("index-*.db")), 5)
+        db.execute(damage, (ident(3),))
+        db.close()
+        for read in (index.successors, index.chains, index.get_many):
+            with pytest.raises(IndexCorrupt, match="invalid time"):
+                read([ident(1)])
 
 
 class TestMigrations:

@@ -145,6 +145,17 @@ def connect_immutable(path: Path) -> apsw.Connection:
     return db
 
 
+class Held(threading.local):
+    """What a thread holds during a read transaction."""
+
+    db: apsw.Connection | None = None
+    chains: Chains
+
+    def find_replaced_at(self, *values: Any) -> int | None:
+        """Return when a memory was replaced: the SQL function `replaced_at(id, known_at)`."""
+        return self.chains.find_replaced_at(*values)
+
+
 class Database:
     """The current index file: one connection for writing, one for each reading thread."""
 
@@ -165,7 +176,7 @@ class Database:
         self.salience_recorded = salience_sql(kinds, rates, now=RECORDED)
         """The SQL expression for the salience at the time up to which decay was recorded."""
         self._guard = threading.RLock()
-        self._held = threading.local()
+        self.held = Held()
         self._idle: list[apsw.Connection] = []
         self._writer: apsw.Connection | None = None
         self._pointer: tuple[int, int] | None = None
@@ -331,9 +342,8 @@ class Database:
     @contextmanager
     def read_transaction(self) -> Iterator[apsw.Connection]:
         """Yield a connection that sees one state. Nested calls of a thread share it."""
-        held: apsw.Connection | None = getattr(self._held, "db", None)
-        if held is not None:
-            yield held
+        if self.held.db is not None:
+            yield self.held.db
             return
         with self._guard:
             path = self.path
@@ -347,13 +357,14 @@ class Database:
                 db.create_scalar_function(
                     "now_us", lambda *_: to_int(self._clock.now()), 0, deterministic=True
                 )
-                db.create_scalar_function("replaced_at", self._find_replaced_at, 2)
-            self._held.db, self._held.chains = db, Chains(db)
+                db.create_scalar_function("replaced_at", self.held.find_replaced_at, 2)
+            self.held.db, self.held.chains = db, Chains(db)
             try:
                 db.execute("BEGIN")
                 yield db
             finally:
-                self._held.db = self._held.chains = None
+                self.held.db = None
+                del self.held.chains
                 if db.in_transaction:
                     db.execute("ROLLBACK")
                 with self._guard:
@@ -361,15 +372,6 @@ class Database:
                         self._idle.append(db)
                     else:
                         db.close()
-
-    @property
-    def chains(self) -> Chains:
-        """The chains of replacements, within `read_transaction`."""
-        chains: Chains = self._held.chains
-        return chains
-
-    def _find_replaced_at(self, *values: Any) -> int | None:
-        return self.chains.find_replaced_at(*values)
 
     @contextmanager
     def write_transaction(self) -> Iterator[apsw.Connection]:

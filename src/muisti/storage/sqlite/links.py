@@ -27,14 +27,14 @@ class SqliteLinks:
     def successors(self, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
         """Return the IDs of the memories that supersede each of these, the latest last."""
         with self._db.read_transaction():
-            find_replacing = self._db.chains.find_replacing
+            find_replacing = self._db.held.chains.find_replacing
             found = {id_: find_successors(id_, find_replacing) for id_ in ids}
         return {old: news for old, news in found.items() if news}
 
     def chains(self, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
         """Return the successors of these memories, and of their successors in turn."""
         with self._db.read_transaction():
-            return find_chains(ids, self._db.chains.find_replacing)
+            return find_chains(ids, self._db.held.chains.find_replacing)
 
 
 _ALIVE = """JOIN memories s ON s.id = l.source AND s.deleted_at IS NULL

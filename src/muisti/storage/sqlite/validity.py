@@ -7,7 +7,6 @@ readers of the file, and the successor may since have been updated or deleted.
 
 from __future__ import annotations
 
-from itertools import starmap
 from typing import TYPE_CHECKING
 
 from muisti.errors import IndexCorrupt
@@ -61,28 +60,33 @@ class Chains:
     def find_replaced_at(self, memory_id: str, known_at: int | None) -> int | None:
         """Return the earliest start of the memories that replaced one, directly or over others.
 
-        This is the SQL function `replaced_at`. Raises IndexCorrupt.
+        Raises IndexCorrupt.
         """
         ends = self._ends.get(known_at)
         if ends is None:
             ends = self._ends[known_at] = ChainEnds(
                 self.find_replacing
                 if known_at is None
-                else lambda id_: starmap(Replacement, self._db.execute(_KNOWN, (id_, known_at)))
+                else lambda id_: self._read(_KNOWN, (id_, known_at))
             )
-        try:
-            return ends.find_end(memory_id)
-        except TypeError as error:
-            raise IndexCorrupt(
-                f"the index has an invalid time ({error}); `muisti reindex` rebuilds it"
-            ) from error
+        return ends.find_end(memory_id)
 
     def find_replacing(self, memory_id: str) -> list[Replacement[int]]:
-        """Return the memories that replaced one directly."""
+        """Return the memories that replaced one directly. Raises IndexCorrupt."""
         found = self._replacing.get(memory_id)
         if found is None:
-            found = list(starmap(Replacement, self._db.execute(_REPLACING, (memory_id,))))
-            self._replacing[memory_id] = found
+            found = self._replacing[memory_id] = self._read(_REPLACING, (memory_id,))
+        return found
+
+    def _read(self, sql: str, values: tuple[str | int | None, ...]) -> list[Replacement[int]]:
+        found: list[Replacement[int]] = []
+        for id_, start, linked_at in self._db.execute(sql, values):
+            if not isinstance(start, int | None) or not isinstance(linked_at, int):
+                raise IndexCorrupt(
+                    f"the index has an invalid time ({start!r}, {linked_at!r}); "
+                    "`muisti reindex` rebuilds it"
+                )
+            found.append(Replacement(id_, start, linked_at))
         return found
 
 
