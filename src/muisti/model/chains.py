@@ -97,6 +97,8 @@ class ChainEnds(Generic[_Time]):
     def __init__(self, find_replacing: Callable[[str], Iterable[Replacement[_Time]]]) -> None:
         self._find_replacing: Callable[[str], Iterable[Replacement[_Time]]] = find_replacing
         self._ends: dict[str, _Time | None] = {}
+        self._starts: dict[str, _Time | None] = {}
+        """As `_ends`, but with the memories of a circle: it replaces those before it as a whole."""
 
     def find_end(self, memory_id: str) -> _Time | None:
         """Return the earliest start of the memories that replaced one, directly or over others."""
@@ -108,12 +110,14 @@ class ChainEnds(Generic[_Time]):
                 return [new.id for new in replacing[id_] if new.id not in self._ends]
 
             for group in sort_chains([memory_id], find_next):
-                starts: list[_Time] = []
+                outside: list[_Time] = []
+                inside: list[_Time] = []
                 for id_ in group:
                     for new in replacing[id_]:
-                        if new.id not in group:
-                            found = new.start, self._ends[new.id]
-                            starts += [at for at in found if at is not None]
-                end = min(starts, default=None)
+                        starts = inside if new.id in group else outside
+                        found = new.start, self._starts.get(new.id)
+                        starts += [at for at in found if at is not None]
+                end, start = min(outside, default=None), min(inside + outside, default=None)
                 self._ends.update(dict.fromkeys(group, end))
+                self._starts.update(dict.fromkeys(group, start))
         return self._ends[memory_id]
