@@ -48,7 +48,7 @@ def remove_messages(
                     quarantine_torn_tail(disk, trash)
                 disk.append(trash, b"".join(removed), durable=True)
                 disk.sync_folder(trash.parent)
-            replace_file(disk, path, b"".join(kept), before)
+            replace_file(disk, root, path, b"".join(kept), before)
             changed.append(f"{FOLDER}/{conversation}/{path.name}")
         if hard:
             trash_folder = root / TRASH / conversation
@@ -56,7 +56,7 @@ def remove_messages(
                 before = tree.read(path, MAX_REWRITTEN)[0]
                 kept, removed = _split(before, path.stem, ids)
                 if removed:
-                    replace_file(disk, path, b"".join(kept), before)
+                    replace_file(disk, root, path, b"".join(kept), before)
             _remove_if_empty(disk, trash_folder)
             if ids is None:
                 for name in tree.list_files(folder, CORRUPT):
@@ -89,7 +89,7 @@ def restore_messages(root: Path, disk: Disk, conversation: str) -> tuple[list[st
                 count += 1
             if before is None:
                 disk.write_new(path, b"")
-            replace_file(disk, path, b"".join(lines), before or b"")
+            replace_file(disk, root, path, b"".join(lines), before or b"")
             disk.remove(trash)
             changed.append(f"{FOLDER}/{conversation}/{path.name}")
         _remove_if_empty(disk, trash_folder)

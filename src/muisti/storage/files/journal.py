@@ -163,7 +163,7 @@ class FileJournal:
                         lines.append(line if changed == event else _format_line(changed))
                 after = b"".join(lines)
                 if after != before:
-                    replace_file(self._disk, path, after, before)
+                    replace_file(self._disk, self._tree.root, path, after, before)
 
     def _list_paths(self) -> list[Path]:
         """Return the files. Links and named pipes are left out; `verify` reports them."""

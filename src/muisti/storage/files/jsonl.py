@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,8 +14,8 @@ from typing import BinaryIO, NamedTuple
 
 from muisti.errors import VaultUnusable
 from muisti.filesystem import Tree
+from muisti.storage.files.atomic_write import AtomicWriter
 from muisti.storage.files.disk import Disk
-from muisti.storage.files.guarded_replace import has_bytes, replace_unchanged
 
 CORRUPT = ".corrupt"
 MAX_READ = 16_000_000
@@ -157,19 +156,15 @@ def quarantine_torn_tail(
     return True
 
 
-def replace_file(disk: Disk, path: Path, data: bytes, expected: bytes) -> None:
-    """Replace a file's bytes atomically, or remove the file if there are none left.
+def replace_file(disk: Disk, root: Path, path: Path, data: bytes, expected: bytes) -> None:
+    """Replace the bytes of a vault's file atomically, or remove it if there are none left.
 
-    Raises Conflict if the file has other bytes than expected: a person changed it meanwhile.
+    Raises Conflict if the file has other bytes than expected: a person changed it meanwhile. A
+    process that is killed leaves no removed text behind: the next one removes its temporary file.
     """
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.tmp")
-    disk.write_new(temporary, data)
-    try:
-        replace_unchanged(disk, temporary, path, expected=expected, data=data)
-    except OSError:
-        if has_bytes(disk, temporary, data):
-            disk.discard(temporary)
-        raise
+    writer = AtomicWriter(root, root / ".muisti" / "tmp", disk)
+    writer.prepare()
+    writer.replace(path.relative_to(root).as_posix(), data, expected)
     if not data:
         disk.remove(path)
-    disk.sync_folder(path.parent)
+        disk.sync_folder(path.parent)

@@ -132,8 +132,8 @@ class FileStore(FileRemoval):
                 )
             try:
                 yield
-            except (InvalidMemory, InvalidRequest, NotFound):
-                raise  # refused before anything was written
+            except (InvalidMemory, InvalidRequest, NotFound, Conflict):
+                raise  # refused before anything was written, or `commit` knows about it
             except BaseException:
                 self.index.stale = True  # files may be written that the index does not have
                 raise
@@ -146,9 +146,11 @@ class FileStore(FileRemoval):
         created = self.vault.create(changes.created)
         try:
             files = [*created, *self._write_files(changes, batch)]
-        except MuistiError:
+        except MuistiError as error:
             for file in created:
                 self.vault.erase(file.path)
+            if isinstance(error, Conflict):
+                self.index.stale = True  # a person changed a file: the next call reads it
             raise
         for file in files:
             batch.put_file(file)

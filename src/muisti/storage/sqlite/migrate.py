@@ -6,7 +6,7 @@ from functools import cache
 
 import apsw
 
-from muisti.errors import IndexTooNew
+from muisti.errors import IndexCorrupt, IndexTooNew
 from muisti.storage.sqlite.migrations import NEWEST
 
 
@@ -38,9 +38,14 @@ def migrate(db: apsw.Connection) -> None:
                     db.execute(sql)
                     db.pragma("user_version", number)
                 db.execute("COMMIT")
-            except BaseException:
+            except BaseException as error:
                 if db.in_transaction:  # if the disk is full, SQLite has already rolled back
                     db.execute("ROLLBACK")
+                if isinstance(error, apsw.SQLError):
+                    raise IndexCorrupt(
+                        f"the index does not have the schema {version} that it says ({error});"
+                        " `muisti reindex` rebuilds it from the files"
+                    ) from error
                 raise
 
 
