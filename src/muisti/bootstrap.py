@@ -306,7 +306,7 @@ class _Files(_BackEnd):
             self.services.clock,
             settings.kinds,
             settings.decay_rates,
-            identify_vault=lambda: _identify_folder(self._root),
+            identify_vault=lambda: identify_folder(self._root),
         )
 
     @cached_property
@@ -375,7 +375,7 @@ def _get_log() -> logging.Logger:
     return logging.getLogger("muisti")
 
 
-def _identify_folder(root: Path) -> int:
+def identify_folder(root: Path) -> int:
     """Return a number that stays the same until the folder is copied or moved to another disk."""
     status = root.stat()
     return (status.st_dev * 0x9E3779B97F4A7C15 ^ status.st_ino) & 0x7FFF_FFFF_FFFF_FFFF

@@ -5,9 +5,12 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import apsw
+
 from muisti import Memory, Muisti, bootstrap
 from muisti.ports import Clock
 from muisti.storage.files import frontmatter
+from muisti.storage.sqlite.owner import IndexOwner
 from tests.conftest import file_store
 
 State = tuple[tuple[object, ...], ...]
@@ -95,6 +98,17 @@ def bodies(vault: Path) -> set[str]:
     return {
         frontmatter.parse(path.read_text("utf-8")).body.strip() for path in markdown_files(vault)
     }
+
+
+def copy_vault(template: Path, to: Path) -> Path:
+    """Copy a vault, with an index that belongs to the copy: it is not read again on opening."""
+    shutil.copytree(template, to)
+    pointer = to / ".muisti" / "current"
+    if pointer.exists():
+        db = apsw.Connection(str(to / ".muisti" / pointer.read_text("ascii").strip()))
+        IndexOwner(lambda: bootstrap.identify_folder(to)).stamp(db)
+        db.close()
+    return to
 
 
 def check_sound(memory: Muisti) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +10,7 @@ from muisti import Muisti, bootstrap
 from muisti.errors import InvalidRequest
 from muisti.ports import Clock
 
-from .invariants import State, bodies, everything, mixed, state
+from .invariants import State, bodies, copy_vault, everything, mixed, state
 
 TARGET = "The target says: the parser lives in src/parse.py"
 NEARLY = "the Target says: parser lives in src/parse.py."
@@ -216,7 +215,7 @@ class Prepared:
         return found == self.after or (self.scenario.adds and mixed(found, self.after, self.twice))
 
     def copy(self, to: Path) -> Path:
-        return Path(shutil.copytree(self.template, to))
+        return copy_vault(self.template, to)
 
 
 def prepared(scenario: Scenario, folder: Path, clock: Clock) -> Prepared:

@@ -44,8 +44,11 @@ def test_B3_journal_cut_at_every_byte_of_its_last_line(vault: Path, clock: Clock
             assert memory.get(ids[2]).salience == (0.8 if cut == len(whole) else 1.0)  # type: ignore[union-attr]
             assert memory.get(ids[0]).salience == without[ids[0]][0]  # type: ignore[union-attr]
             memory.touch(ids[0])
+            reported = [problem.reason for problem in memory.verify().problems]
+            assert all(".jsonl.corrupt" in reason for reason in reported)
+            assert bool(reported) == (start < cut < len(whole))
+            _check_set_aside(vault, whole[start:cut])
             check_sound(memory)
-        _check_set_aside(vault, whole[start:cut])
     check_rebuild(vault, clock)
 
 

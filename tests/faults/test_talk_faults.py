@@ -21,7 +21,7 @@ from tests.tiers import amount, steps
 
 from . import test_processes as processes
 from .crash import ACKNOWLEDGED, killed_at
-from .invariants import fingerprint
+from .invariants import copy_vault, fingerprint
 from .starve import FailingDisk, ShortDisk
 from .test_disk_errors import ERRORS, FAULTS, MOST_STEPS
 from .test_index_locked import IMPATIENT, held
@@ -79,7 +79,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _begun(template: Path, vault: Path, case: str) -> Path:
-    shutil.copytree(template, vault)
+    copy_vault(template, vault)
     if case == "first":
         _nothing(vault)
         with bootstrap.open(vault, clock=FakeClock()) as memory:

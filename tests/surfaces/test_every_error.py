@@ -35,6 +35,8 @@ MADE: dict[type[errors.MuistiError], errors.MuistiError] = {
     errors.InvalidMemory: errors.InvalidMemory("title", QUOTED, "it is too long"),
     errors.InvalidRequest: errors.InvalidRequest("mode", QUOTED, "choose hybrid"),
     errors.CoreEntryNotFound: errors.CoreEntryNotFound("user", QUOTED, ()),
+    errors.ConversationNotFound: errors.ConversationNotFound(QUOTED),
+    errors.MessageNotFound: errors.MessageNotFound(QUOTED, "cli_1"),
     errors.Unsupported: errors.Unsupported(
         "sync", "a vault in memory has no files; open a folder instead"
     ),

@@ -28,6 +28,9 @@ def no_folders(path, *rest, dir_fd=None, **more):
     return real(path, *rest, **more)
 os.open = no_folders
 sys.platform = "win32"
+import pathlib, platformdirs
+data = pathlib.Path(sys.argv[1]).parent / "data"
+platformdirs.user_data_path = lambda *_, **__: data  # it would call Windows itself
 
 from muisti import bootstrap, filesystem
 assert not filesystem.system.can_walk
