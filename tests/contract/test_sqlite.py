@@ -152,7 +152,7 @@ class TestMigrations:
         )
         monkeypatch.setattr(migrating, "load_migrations", lambda: steps)
         monkeypatch.setattr(migrating, "NEWEST", newest + 1)
-        with pytest.raises(apsw.SQLError):
+        with pytest.raises(IndexCorrupt):
             migrate(db)
         assert db.pragma("user_version") == newest
         assert db.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'extra'").fetchone() == (

@@ -204,8 +204,9 @@ class Database:
         """
         with self._guard:
             if not self.is_current():
-                self.close()
                 target = _read_pointer(self._folder)
+                if not self._immutable or target is None:
+                    self.close()  # else other threads read from it until there is a better one
                 try:
                     self._open_file(target) if target else self._make()
                 except IndexCorrupt:
@@ -288,6 +289,7 @@ class Database:
             except BaseException:
                 writer.close()
                 raise
+        self.close()
         self._writer, self.path, self._immutable = writer, target, False
         self._pointer = _read_stamp(self._folder / POINTER)
 
