@@ -92,7 +92,7 @@ class Chains:
 
 # Links from one user's memory to another's do not count (contract C3). CROSS JOIN sets the order in
 # which SQLite reads the tables: otherwise it may scan all links. SELECT hides the values from the
-# planner, which has partial indexes to consider: it would plan anew for every value.
+# planner, which has partial indexes to consider: it would plan again for every value.
 _REPLACING = f"""
 SELECT s.id, iif(s.deleted_at IS NULL, coalesce(s.valid_from, s.created_at), NULL), l.created_at
 FROM entries t CROSS JOIN links l CROSS JOIN memories s
