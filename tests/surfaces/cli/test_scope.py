@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -92,3 +93,17 @@ def test_F6_forget_says_what_goes_to_the_trash_and_what_is_deleted(cli: Cli) -> 
     assert "dog" not in cli.run("list", "--user", "anna").stdout
     cli.run("conversation", "restore", "web_anna")
     assert "dog" in cli.run("conversation", "window", "web_anna").stdout
+
+
+def test_A3_a_replacement_outside_the_scope_is_not_named(cli: Cli) -> None:
+    for scope in (["--project", ""], ["--user", ""]):
+        old = cli.run("save", f"The office is in Turku {scope[0]}", *scope, "--json").stdout
+        outside = ["--project", "borealis"] if scope[0] == "--project" else ["--user", "ben"]
+        replaces = json.loads(old)["id"]
+        new = cli.run("save", "The office is in Espoo", *outside, "--json").stdout
+        if scope[0] == "--project":
+            cli.run("supersede", replaces, json.loads(new)["id"])
+        for command in (["list"], ["search", "office"], ["compact", "office"]):
+            found = cli.run(*command, *scope).stdout
+            assert "Turku" in found
+            assert "Espoo" not in found

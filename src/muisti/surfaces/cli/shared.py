@@ -181,9 +181,10 @@ def get_scope(memory: Muisti, filters: Mapping[str, Any]) -> ScopeOptions:
     """Return the scope of a command: that of its options, or the default project and user."""
     if filters["session_id"] is not None:
         return {"project": filters["project"], "session_id": filters["session_id"]}
+    project, user = filters["project"], filters["user"]  # "" is a scope: of no project, of no user
     return {
-        "project": filters["project"] or memory.settings.project or None,
-        "user": filters["user"] or memory.settings.user or None,
+        "project": memory.settings.project or None if project is None else project,
+        "user": memory.settings.user or None if user is None else user,
     }
 
 
