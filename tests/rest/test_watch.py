@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from watchfiles import Change
 
+from muisti.storage.files import watch as watching
 from muisti.storage.files.watch import FolderWatch
 
 
@@ -34,6 +35,19 @@ def test_a_folder_that_comes_or_goes_is_heard_of(
     assert watch._is_relevant(change, str(tmp_path / "projects" / "shop")) is theirs
     (tmp_path / "shop v1.2").mkdir()
     assert watch._is_relevant(change, str(tmp_path / "shop v1.2")) is theirs
+
+
+def test_B5_the_files_of_a_new_folder_are_heard_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file that was written before the folder was watched has no event of its own."""
+    (tmp_path / "notes").mkdir()
+    for name in ("a.md", ".b.md", "picture.png"):
+        (tmp_path / "notes" / name).touch()
+    heard = [{(Change.added, str(tmp_path / "notes"))}, {(Change.deleted, str(tmp_path / "gone"))}]
+    monkeypatch.setattr(watching, "watch", lambda *_, **__: iter(heard))
+    found = list(FolderWatch(tmp_path, threading.Event()).batches(0.1, 1))
+    assert found == [{"notes", "notes/a.md"}, {"gone"}]
 
 
 def test_what_is_elsewhere_is_not_ours(tmp_path: Path) -> None:

@@ -61,7 +61,10 @@ class FolderWatch:
                 recursive=not folders,
             )
             for batch in changes:
-                yield {Path(path).relative_to(self._root).as_posix() for _, path in batch}
+                names = {Path(path).relative_to(self._root).as_posix() for _, path in batch}
+                for name in sorted(names):
+                    names |= self._find_files(name)
+                yield names
                 if folders and self._list_folders() != folders:
                     break  # watch the new ones, too
             else:
@@ -82,6 +85,11 @@ class FolderWatch:
                     if not is_hidden and entry.is_dir(follow_symlinks=False):
                         folders.append(folder / entry.name)
         return sorted(folders) if has_links else []
+
+    def _find_files(self, folder: str) -> set[str]:
+        """Return the files in a new folder: some may be older than the watch on it."""
+        paths = [f"{folder}/{name}" for name in Tree(self._root).list_files(folder, "")]
+        return {path for path in paths if self._is_relevant(Change.added, str(self._root / path))}
 
     def _is_relevant(self, change: Change, path: str) -> bool:
         """Return whether a path may be a memory, a conversation, a setting or a folder of such."""
