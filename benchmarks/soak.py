@@ -98,7 +98,8 @@ def work(base: str, number: int, stop: threading.Event, counts: Counter[str]) ->
         for turn in range(10**9):
             if stop.is_set():
                 return
-            text = f"Client {number} noted {turn % 1000}: bay {chance.randrange(10**6)} is open"
+            # As many words as a person uses: the caches of words are full after the warm-up.
+            text = f"Client {number} noted {turn % 1000}: bay {chance.randrange(2000)} is open"
             choice = chance.random()
             if len(own) < OWN:
                 what, answer = "save", client.post("/memories", json={"content": text})
