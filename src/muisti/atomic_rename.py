@@ -6,7 +6,6 @@ Python has no function for either, so the system's is called: `renameat2` on Lin
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import os
 import sys
@@ -46,6 +45,8 @@ def _rename(name: str, folder: Folder, new: str, new_folder: Folder, how: str) -
     call = _load_call()
     if call is None:
         return False
+    import ctypes  # only writers need it, and hooks start with every prompt
+
     here = _HERE[sys.platform]
     failed = call(
         ctypes.c_int(here if folder is None else folder),
@@ -65,6 +66,8 @@ def _rename(name: str, folder: Folder, new: str, new_folder: Folder, how: str) -
 @cache
 def _load_call() -> Callable[..., int] | None:
     """Return the function of the C library; None if it has none."""
+    import ctypes
+
     names = {"linux": "renameat2", "darwin": "renameatx_np"}
     if sys.platform not in names:
         return None

@@ -60,14 +60,14 @@ class AtomicWriter:
         with disk_errors(path):
             temporary = self._make_name()
             self._disk.write_new(temporary, data)
-            try:
-                if expected is None:
-                    self._disk.replace(temporary, final)
-            except BaseException:
-                self._disk.discard(temporary)
-                raise
             if expected is not None:
                 self._replace_unchanged(temporary, path, data, expected)
+            else:
+                try:
+                    self._disk.replace(temporary, final)
+                except BaseException:
+                    self._disk.discard(temporary)
+                    raise
             self._disk.sync_folder(final.parent)
 
     def _replace_unchanged(self, temporary: Path, path: str, data: bytes, expected: bytes) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,8 +10,8 @@ from pathlib import Path
 from muisti.errors import VaultNotFound
 from muisti.filesystem import Tree, is_occupied
 from muisti.settings import MAX_SETTINGS, SETTINGS_FILE
+from muisti.storage.files.atomic_write import AtomicWriter
 from muisti.storage.files.disk import Disk, disk_errors
-from muisti.storage.files.guarded_replace import replace_unchanged
 
 
 def change_settings(root: Path, values: Mapping[str, str], disk: Disk | None = None) -> None:
@@ -39,7 +38,6 @@ def change_settings(root: Path, values: Mapping[str, str], disk: Disk | None = N
             else:
                 top += ("" if not top or top.endswith("\n") else "\n") + line + "\n"
             text = top + rest
-        temporary = root / f".{SETTINGS_FILE}-{os.getpid()}"
-        disk.write_new(temporary, text.encode())
-        replace_unchanged(disk, temporary, path, expected=before, data=text.encode())
-        disk.sync_folder(root)
+        writer = AtomicWriter(root, root / ".muisti" / "tmp", disk)
+        writer.prepare()
+        writer.replace(SETTINGS_FILE, text.encode(), expected=before)
