@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from muisti.settings import Value
+from muisti.settings_values import Value
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,31 +7,29 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, ClassVar
 
 from muisti.errors import SettingsError
-from muisti.filesystem import UnsafeFile, is_occupied, read_file
+from muisti.filesystem import UnsafeFile, read_file
+from muisti.locations import SETTINGS_FILE as SETTINGS_FILE  # noqa: PLC0414  # others import it from here
+from muisti.locations import find_upwards, get_data_path
 from muisti.model import KINDS, RATES, Kind, Sector
-from muisti.safe_regex import find_fault
 from muisti.safe_toml import parse_toml
+from muisti.settings_tables import parse_kinds, parse_patterns
+from muisti.settings_values import Value, convert_value
 
-SETTINGS_FILE = "muisti.toml"
 MAX_SETTINGS = 1_000_000
 """The most bytes of a settings file."""
 IN_MEMORY = ":memory:"
 """The location of a vault that is kept in memory only."""
 TABLES = ("kinds", "classify")
 """Settings that only the file can set, because they are tables."""
-MAX_PATTERNS = 100
 HARMLESS = frozenset({"project", "kinds", *(f"decay_{sector.value}" for sector in Sector)})
 """Settings that a vault which is not trusted may make: how its own files are read and ranked."""
-RESERVED_FOLDERS = frozenset({"projects", "conversations", "journal", "archive"})
 
-Value = str | int | float | bool
 _KEYS: Mapping[str, tuple[str, str]] = {
     "openai": ("api.openai.com", "OPENAI_API_KEY"),
     "anthropic": ("api.anthropic.com", "ANTHROPIC_API_KEY"),
@@ -284,24 +282,13 @@ def find_vault(
         if str(named) == IN_MEMORY:
             return Path(IN_MEMORY)
         return Path(named).expanduser().absolute()
-    current = (start or Path.cwd()).absolute()
-    for folder in (current, *current.parents):
-        if is_occupied(folder / SETTINGS_FILE):
-            return folder
-    return get_own_vault()
+    found = find_upwards(str((start or Path.cwd()).absolute()))
+    return get_own_vault() if found is None else Path(found)
 
 
 def get_data_folder() -> Path:
     """Return the user's data folder: it has the default vault and the list of trusted vaults."""
-    if sys.platform.startswith("linux") and "ANDROID_DATA" not in os.environ:
-        # As platformdirs does; importing it takes as long as a search.
-        base = os.environ.get("XDG_DATA_HOME", "").strip()
-        return (
-            Path(base if os.path.isabs(base) else os.path.expanduser("~/.local/share")) / "muisti"
-        )
-    import platformdirs
-
-    return Path(platformdirs.user_data_path("muisti", appauthor=False))
+    return Path(get_data_path())
 
 
 def get_own_vault() -> Path:
@@ -355,10 +342,10 @@ def _read_file(path: Path, only: frozenset[str] | None = None) -> dict[str, Any]
                 f"or set MUISTI_{name.upper()}={value} in the environment"
             )
     if "kinds" in table:
-        values["kinds"] = {**KINDS, **_parse_kinds(table["kinds"], str(path))}
+        values["kinds"] = {**KINDS, **parse_kinds(table["kinds"], str(path))}
     if "classify" in table:
         kinds = values.get("kinds", KINDS)
-        values["classify"] = _parse_patterns(table["classify"], kinds, str(path))
+        values["classify"] = parse_patterns(table["classify"], kinds, str(path))
     return values
 
 
@@ -375,7 +362,7 @@ def _parse_value(key: str, value: object, where: str) -> Value:
         hint = f"did you mean {near[0]!r}?" if near else f"known settings: {known}"
         raise SettingsError(f"{where}: unknown setting {key!r}; {hint}")
     field = _SCALARS[key]
-    converted = _convert(key, value, type(field.default), where)
+    converted = convert_value(key, value, type(field.default), where)
     low, high = field.metadata["low"], field.metadata["high"]
     inside = isinstance(converted, str) or (
         (low is None or converted >= low) and (high is None or converted <= high)
@@ -384,101 +371,3 @@ def _parse_value(key: str, value: object, where: str) -> Value:
         span = f"at least {low:g}" if high is None else f"between {low:g} and {high:g}"
         raise SettingsError(f"{where}: {key} = {value!r} must be {span}")
     return converted
-
-
-def _convert(key: str, value: object, wanted: type, where: str) -> Value:
-    """Convert text of the environment, or a TOML value, to the type of the field."""
-    if wanted is bool:
-        word = str(value).strip().lower()
-        if word in ("true", "1", "yes", "on"):
-            return True
-        if word in ("false", "0", "no", "off"):
-            return False
-    elif wanted is str and isinstance(value, str):
-        return value
-    elif wanted in (int, float) and not isinstance(value, bool):
-        try:
-            return int(str(value)) if wanted is int else float(str(value))
-        except ValueError:
-            pass
-    names = {bool: "true or false", int: "an integer", float: "a number", str: "a quoted string"}
-    raise SettingsError(f"{where}: {key} = {value!r} must be {names[wanted]}")
-
-
-def _parse_kinds(table: object, where: str) -> dict[str, Kind]:
-    if not isinstance(table, dict):
-        raise SettingsError(f"{where}: kinds must be tables such as [kinds.idea]")
-    found = {}
-    for name, spec in table.items():
-        if not re.fullmatch(r"[a-z][a-z0-9_-]{0,39}", name):
-            raise SettingsError(f"{where}: kind {name!r} must be a short lowercase word")
-        if not isinstance(spec, dict) or set(spec) - {"folder", "decay_per_day", "protected"}:
-            raise SettingsError(
-                f"{where}: [kinds.{name}] may only have folder, decay_per_day and protected"
-            )
-        folder = spec.get("folder", f"{name}s")
-        if (
-            not isinstance(folder, str)
-            or not re.fullmatch(r"[\w][\w -]{0,59}", folder)
-            or folder in RESERVED_FOLDERS
-        ):
-            raise SettingsError(
-                f"{where}: [kinds.{name}] folder = {folder!r} must be a plain folder name"
-            )
-        decay = spec.get("decay_per_day")
-        if decay is not None and (
-            isinstance(decay, bool) or not isinstance(decay, int | float) or not 0 < decay <= 1
-        ):
-            raise SettingsError(
-                f"{where}: [kinds.{name}] decay_per_day = {decay!r} must be above 0 and at most 1"
-            )
-        protected = spec.get("protected", False)
-        if not isinstance(protected, bool):
-            raise SettingsError(
-                f"{where}: [kinds.{name}] protected = {protected!r} must be true or false"
-            )
-        found[name] = Kind(name, folder, decay, protected)
-    return found
-
-
-def _parse_patterns(
-    table: object, kinds: Mapping[str, Kind], where: str
-) -> dict[str, dict[str, tuple[str, ...]]]:
-    known = {"kind": tuple(kinds), "sector": tuple(sector.value for sector in Sector)}
-    if not isinstance(table, dict) or not set(table) <= set(known):
-        raise SettingsError(
-            f"{where}: classify may only have the tables [classify.kind] and [classify.sector]"
-        )
-    found: dict[str, dict[str, tuple[str, ...]]] = {}
-    count = 0
-    for what, lists in table.items():
-        if not isinstance(lists, dict):
-            raise SettingsError(
-                f"{where}: classify.{what} must be a table such as [classify.{what}] "
-                f'with {known[what][0]} = ["a word"]'
-            )
-        unknown = [name for name in lists if name not in known[what]]
-        if unknown:
-            raise SettingsError(
-                f"{where}: [classify.{what}] has an unknown {what} {unknown[0]!r}; "
-                f"known: {', '.join(known[what])}"
-            )
-        found[what] = {}
-        for name, patterns in lists.items():
-            place = f"{where}: [classify.{what}] {name}"
-            if not isinstance(patterns, list) or not all(isinstance(one, str) for one in patterns):
-                raise SettingsError(
-                    f"{place} = {patterns!r} must be a list of strings "
-                    'such as ["hotfix", "post-?mortem"]'
-                )
-            for pattern in patterns:
-                problem = find_fault(pattern)
-                if problem:
-                    raise SettingsError(f"{place}: the pattern {pattern[:80]!r} {problem}")
-            found[what][name] = tuple(patterns)
-            count += len(patterns)
-    if count > MAX_PATTERNS:  # every pattern runs on every memory
-        raise SettingsError(
-            f"{where}: classify has {count} patterns, more than {MAX_PATTERNS}: join some with |"
-        )
-    return found

@@ -9,7 +9,8 @@ import pytest
 
 from muisti.errors import SettingsError
 from muisti.model import KINDS, Kind
-from muisti.settings import RESERVED_FOLDERS, SETTINGS_FILE, Settings, find_vault, load_settings
+from muisti.settings import SETTINGS_FILE, Settings, find_vault, load_settings
+from muisti.settings_tables import RESERVED_FOLDERS
 
 
 @pytest.fixture

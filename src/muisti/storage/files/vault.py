@@ -22,7 +22,8 @@ from muisti.filesystem import Tree, UnsafeFile, fold_name, is_occupied
 from muisti.model import Memory
 from muisti.ports import Clock
 from muisti.remember.identity import make_id
-from muisti.settings import RESERVED_FOLDERS, SETTINGS_FILE, Settings
+from muisti.settings import SETTINGS_FILE, Settings
+from muisti.settings_tables import RESERVED_FOLDERS
 from muisti.storage.files import frontmatter
 from muisti.storage.files.atomic_write import AtomicWriter, NewFile
 from muisti.storage.files.disk import Disk, ReadOnlyDisk, disk_errors, escape_path

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from pathlib import Path
+
+from muisti.locations import get_state_path
 
 READ_SETTINGS: dict[str, str | int | float | bool] = {
     "sync_on_open": False,  # syncing has a timeout of its own
@@ -18,18 +18,7 @@ READ_SETTINGS: dict[str, str | int | float | bool] = {
 
 def get_state_folder() -> Path:
     """Return the user's state folder, or the one that `MUISTI_STATE` names."""
-    configured = os.environ.get("MUISTI_STATE", "").strip()
-    if configured:
-        return Path(configured)
-    if sys.platform.startswith("linux") and "ANDROID_DATA" not in os.environ:
-        # As platformdirs does; importing it takes as long as a search.
-        base = os.environ.get("XDG_STATE_HOME", "").strip()
-        if not os.path.isabs(base):
-            base = os.path.expanduser("~/.local/state")
-        return Path(base) / "muisti"
-    import platformdirs
-
-    return Path(platformdirs.user_state_path("muisti", appauthor=False))
+    return Path(get_state_path())
 
 
 def create_folder(folder: Path) -> Path:

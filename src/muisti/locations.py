@@ -1,0 +1,70 @@
+"""Where vaults are found. Plain strings and few imports: every hook and search begins here."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+
+SETTINGS_FILE = "muisti.toml"
+
+
+def find_upwards(folder: str) -> str | None:
+    """Return the nearest folder upwards that has a settings file, or None."""
+    while True:
+        try:
+            if not stat.S_ISDIR(os.lstat(os.path.join(folder, SETTINGS_FILE)).st_mode):
+                return folder
+        except (OSError, ValueError):
+            pass
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            return None
+        folder = parent
+
+
+def locate_vault(named: str | None, folder: str) -> tuple[str, bool]:
+    """Return the path of a vault, and whether it was only found in the folder.
+
+    The named one, `MUISTI_VAULT`, the nearest folder upwards with a settings file, or the user's
+    default vault. As `muisti.settings.find_vault` does, without its checks.
+    """
+    named = named or os.environ.get("MUISTI_VAULT") or None
+    if named is not None:
+        return os.path.join(folder, os.path.expanduser(named)), False
+    own = get_own_path()
+    found = find_upwards(os.path.abspath(folder)) or own
+    return found, found != own
+
+
+def get_data_path() -> str:
+    """Return the user's data folder: it has the default vault and the list of trusted vaults."""
+    if sys.platform.startswith("linux") and "ANDROID_DATA" not in os.environ:
+        # As platformdirs does; importing it takes as long as a search.
+        base = os.environ.get("XDG_DATA_HOME", "").strip()
+        if not os.path.isabs(base):
+            base = os.path.expanduser("~/.local/share")
+        return os.path.join(base, "muisti")
+    import platformdirs
+
+    return str(platformdirs.user_data_path("muisti", appauthor=False))
+
+
+def get_own_path() -> str:
+    """Return the path of the user's default vault."""
+    return os.path.join(get_data_path(), "vault")
+
+
+def get_state_path() -> str:
+    """Return the user's state folder, or the one that `MUISTI_STATE` names."""
+    configured = os.environ.get("MUISTI_STATE", "").strip()
+    if configured:
+        return configured
+    if sys.platform.startswith("linux") and "ANDROID_DATA" not in os.environ:
+        base = os.environ.get("XDG_STATE_HOME", "").strip()
+        if not os.path.isabs(base):
+            base = os.path.expanduser("~/.local/state")
+        return os.path.join(base, "muisti")
+    import platformdirs
+
+    return str(platformdirs.user_state_path("muisti", appauthor=False))
