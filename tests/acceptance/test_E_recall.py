@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from muisti import InvalidMemory, InvalidRequest, MemoryNotFound, Muisti
+from muisti import InvalidMemory, InvalidRequest, Muisti
 from tests.conftest import FakeClock, Opener
 from tests.tiers import amount
 
@@ -223,8 +223,30 @@ def test_E6_three_layers(memory: Muisti, clock: FakeClock) -> None:
     around = memory.timeline(ids[3], before=2, after=1)
     assert [item.id for item in around] == ids[1:5]
     assert [found.id for found in memory.details([ids[5], ids[0]])] == [ids[5], ids[0]]
-    with pytest.raises(MemoryNotFound, match="nope"):
-        memory.details([ids[0], "nope"])
+
+
+def test_E6_details_skip_what_is_gone_and_say_so(memory: Muisti, clock: FakeClock) -> None:
+    kept = memory.save("The deadline is March 15", project="web")
+    gone = memory.save("The office is in Turku", project="web")
+    other = memory.save("The pier is in Hanko", project="api")
+    memory.delete(gone.id)
+    section = "notes.md#heading"
+    found = memory.details([gone.id, kept.id, "nope", other.id, gone.id, section])
+    assert [one.id for one in found] == [kept.id, other.id]
+    assert found.missing == (gone.id, "nope", section)
+    scoped = memory.details([kept.id, other.id], project="web")
+    assert ([one.id for one in scoped], scoped.missing) == ([kept.id], (other.id,))
+    nothing = memory.details([gone.id])
+    assert (nothing, nothing.missing) == ([], (gone.id,))
+    everything = memory.details([kept.id])
+    assert everything.missing == ()
+    for wrong in ("", " ", "a b", "é", "x" * 65, "a.md\0", 7, None):
+        with pytest.raises(InvalidRequest, match="^ids must be IDs"):
+            memory.details([kept.id, wrong])  # type: ignore[list-item]
+    with pytest.raises(InvalidRequest, match="^ids must be a list"):
+        memory.details(kept.id)
+    with pytest.raises(InvalidRequest, match="^ids must be at most 1000"):
+        memory.details([kept.id] * 1001)
 
 
 def test_E6_a_long_title_in_any_script_fits_the_first_layer(memory: Muisti) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import unquote
+
 import pytest
 from starlette.testclient import TestClient
 
@@ -61,9 +63,20 @@ def test_J3_compact_timeline_and_details(client: TestClient, known: str) -> None
     whole = client.post("/api/search/details", json={"ids": [known]}).json()
     assert [one["content"] for one in whole] == ["We chose PostgreSQL as our database"]
     told = check_problem(
-        client.post("/api/search/details", json={"ids": [known, "none-1"]}), 404, "memory-not-found"
+        client.post("/api/search/details", json={"ids": [known, "a b"]}), 422, "invalid-request"
     )
-    assert "none-1" in str(told["detail"])
+    assert told["field"] == "ids"
+    partly = client.post("/api/search/details", json={"ids": ["none-1", known, "none-2"]})
+    assert partly.status_code == 200
+    assert [one["id"] for one in partly.json()] == [known]
+    assert partly.headers["Missing-Ids"] == "none-1, none-2"
+    assert partly.headers["Missing-Count"] == "2"
+    odd = ["海/notes.md#a, b", *(f"gone.md#{n}" + "x" * 50 for n in range(90))]
+    gone = client.post("/api/search/details", json={"ids": odd})
+    assert (gone.json(), gone.headers["Missing-Count"]) == ([], "91")
+    named = gone.headers["Missing-Ids"]
+    assert len(named) <= 4_000
+    assert [unquote(one) for one in named.split(", ")] == odd[: len(named.split(", "))]
 
 
 def test_J3_explain_and_related(client: TestClient, known: str) -> None:

@@ -16,6 +16,7 @@ import click
 import pytest
 
 from muisti.model import Draft, Filter, Link, Memory
+from muisti.model.argument_names import FIELD_OF
 from muisti.model.fields import Field, Given, Match, Redaction, ValueType, describe
 from muisti.model.memory import FIELDS, PLACE, VERSIONED
 from muisti.recall.filters import FilterOptions
@@ -75,8 +76,9 @@ def test_a_field_without_a_description_and_a_description_without_a_field() -> No
 
 def test_callers_may_give_what_the_description_says() -> None:
     assert of(Draft) == GIVEN[Given.IMPORT]
-    assert of(SaveOptions) == GIVEN[Given.SAVE] - {"content"}
-    assert of(UpdateOptions) == set(CHANGEABLE) == GIVEN[Given.UPDATE]
+    assert of(SaveOptions) == GIVEN[Given.SAVE] - {"content"} | {"tags"}
+    assert set(CHANGEABLE) == GIVEN[Given.UPDATE]
+    assert of(UpdateOptions) == GIVEN[Given.UPDATE] | FIELD_OF.keys()
 
 
 def test_a_draft_says_nothing_by_default_or_what_memories_have_by_default() -> None:

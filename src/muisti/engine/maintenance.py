@@ -12,6 +12,7 @@ from typing import Unpack
 from muisti.engine.search import Search
 from muisti.errors import EmbedderProblem
 from muisti.model import Problem, Stats, SyncReport, VerifyReport
+from muisti.model.argument_names import to_field_names
 from muisti.ports import Progress
 from muisti.recall.filters import FilterOptions, reject_source
 from muisti.recall.lookups import check_page
@@ -49,16 +50,18 @@ class Maintenance(Search):
         source_path: str | os.PathLike[str],
         *,
         kind: str | None = None,
+        category: str | None = None,
         project: str | None = None,
         trusted: bool = False,
         progress: Progress | None = None,
     ) -> int:
         """Import a file or folder and return how many memories are new.
 
-        Imported memories are unconfirmed unless `trusted` is set. Raises ImportFailed; then nothing
-        is imported.
+        All get the kind if one is given, also as `category`. Imported memories are unconfirmed
+        unless `trusted` is set. Raises ImportFailed; then nothing is imported.
         """
         source = Path(source_path).expanduser()
+        kind = to_field_names({"kind": kind, "category": category})["kind"]
         return self._write(
             import_memories, source, kind=kind, project=project, trusted=trusted, progress=progress
         )

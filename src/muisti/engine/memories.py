@@ -11,6 +11,7 @@ from muisti.errors import IndexBusy, InvalidRequest
 from muisti.lifecycle import reinforcement
 from muisti.lifecycle.links import supersede
 from muisti.model import Draft, LinkType, Memory
+from muisti.model.argument_names import report_names, to_field_names
 from muisti.model.salience import DEEMPHASIZE, REINFORCE
 from muisti.ports import Progress, Services
 from muisti.ports.lookups import require_stored
@@ -40,20 +41,28 @@ class Memories(Embedding):
     """Save, update, delete and restore memories."""
 
     def save(
-        self, content: str, *, replaces: str | None = None, **options: Unpack[SaveOptions]
+        self,
+        content: str,
+        category: str | None = None,
+        *,
+        replaces: str | None = None,
+        **options: Unpack[SaveOptions],
     ) -> Memory:
         """Save a memory and return it. A duplicate reinforces the one that exists.
 
-        `replaces` is the ID of an outdated memory: it is marked as superseded by the new one. If it
-        does not exist, belongs to another user or has the same content, nothing is saved. Raises
-        InvalidMemory, and with `replaces` MemoryNotFound and InvalidRequest.
+        The category is the memory's kind; the option `kind` sets it as well. `replaces` is the ID
+        of an outdated memory: it is marked as superseded by the new one. If it does not exist,
+        belongs to another user or has the same content, nothing is saved. Raises InvalidMemory,
+        InvalidRequest, and with `replaces` MemoryNotFound.
         """
-        draft = to_draft(content, options)
-        if replaces is None:
-            return self._remember([draft])[0]
-        with self._meter.measure("save"):
-            saved = self._write(_save_replacement, draft, replaces)
-            self._embed_saved([saved])
+        given = {**options, "category": category}
+        with report_names(given):
+            draft = to_draft(content, given)
+            if replaces is None:
+                return self._remember([draft])[0]
+            with self._meter.measure("save"):
+                saved = self._write(_save_replacement, draft, replaces)
+                self._embed_saved([saved])
         self._meter.count("memory.saved.count")
         return saved
 
@@ -66,8 +75,11 @@ class Memories(Embedding):
         """
         if isinstance(items, str):
             raise InvalidRequest("items", "a text", "must be a list; `save` takes one text")
-        drafts = [parse_draft(item) for item in items]
-        return self._remember(drafts, progress) if drafts else []
+        items = list(items)
+        given = {name: one[name] for one in items if isinstance(one, dict) for name in one}
+        with report_names(given):
+            drafts = [parse_draft(item) for item in items]
+            return self._remember(drafts, progress) if drafts else []
 
     def _remember(self, drafts: list[Draft], progress: Progress | None = None) -> list[Memory]:
         first, second = (
@@ -93,14 +105,17 @@ class Memories(Embedding):
         `expected_version` (a `version`), only if nothing has. Changes by other processes and edits
         of the file count too. Raises MemoryNotFound, InvalidMemory, InvalidRequest, Conflict.
         """
-        given: dict[str, Any] = dict(changes)
-        for name in ("keywords", "files"):
+        given = to_field_names(changes)
+        for name in ("keywords", "categories", "files"):
             if isinstance(given.get(name), list):
                 given[name] = tuple(given[name])
         if isinstance(by_session, str):
             check_name("by_session", by_session, self.settings)
         expected = {"expected_hash": expected_hash, "expected_version": expected_version}
-        changed = self._write(change.update, memory_id, given, **expected, by_session=by_session)
+        with report_names(changes):
+            changed = self._write(
+                change.update, memory_id, given, **expected, by_session=by_session
+            )
         return self._embed_saved([changed])[0]
 
     def delete(self, memory_id: str, *, hard: bool = False) -> bool:

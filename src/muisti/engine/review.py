@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Unpack, cast
+from typing import Any, Unpack
 
 from muisti.engine.lifecycle import Lifecycle
 from muisti.engine.memories import Memories
@@ -10,6 +10,7 @@ from muisti.errors import Conflict, InvalidMemory, InvalidRequest
 from muisti.lifecycle import review
 from muisti.lifecycle.links import parse_link_type
 from muisti.model import Filter, Link, Memory, ReviewCount, ReviewItem, Tier
+from muisti.model.argument_names import report_names, to_field_names
 from muisti.ports.lookups import require_memory
 from muisti.recall.filters import FilterOptions, reject_source
 from muisti.recall.lookups import check_page
@@ -70,14 +71,15 @@ class Review(Memories, Lifecycle):
         memory_id: str,
         content: str,
         *,
+        category: str | None = None,
         expected_version: str | None = None,
         **options: Unpack[SaveOptions],
     ) -> Memory:
         """Save a new memory that replaces another, and return it. The old one is outdated.
 
-        Kind, tier, project, user, importance, keywords and files are those of the old
-        memory unless given. Nothing is merged. Raises MemoryNotFound, InvalidMemory,
-        InvalidRequest, Conflict.
+        Kind (or `category`), tier, project, user, importance, keywords, categories and files are
+        those of the old memory unless given. Nothing is merged. Raises MemoryNotFound,
+        InvalidMemory, InvalidRequest, Conflict.
         """
         old = self._read(require_memory, memory_id)
         if expected_version is not None and expected_version != old.version:
@@ -85,8 +87,9 @@ class Review(Memories, Lifecycle):
         inherited: dict[str, Any] = {name: getattr(old, name) for name in _INHERITED}
         if old.tier is Tier.SESSION:
             inherited["session_id"] = old.session_id
-        draft = to_draft(content, cast("SaveOptions", inherited | options))
-        with self._meter.measure("save"):
+        given = {**options, "category": category}
+        with report_names(given), self._meter.measure("save"):
+            draft = to_draft(content, inherited | to_field_names(given))
             [new] = self._embed_saved(self._write(remember, [draft], near=False))
         self._meter.count("memory.saved.count")
         if new.id == old.id:  # the text is known, so nothing was written

@@ -14,10 +14,12 @@ from muisti.model import (
     EntryType,
     Explanation,
     Filter,
+    FoundMemories,
     Memory,
     SearchResult,
     SearchResults,
 )
+from muisti.model.argument_names import to_field_names
 from muisti.ports.scope import check_owner, filter_visible, fix_scope
 from muisti.recall import lookups, pipeline
 from muisti.recall.filters import (
@@ -208,26 +210,37 @@ class Search(Runtime):
         where = self._make_scope(scope)
         return self._read(lookups.build_timeline, memory_id, where, before, after)
 
-    def details(self, ids: Sequence[str], **scope: Unpack[ScopeOptions]) -> Listed[Memory]:
-        """Return full memories by their ids.
+    def details(self, ids: Sequence[str], **scope: Unpack[ScopeOptions]) -> FoundMemories:
+        """Return full memories by their IDs, in that order.
 
-        Raises MemoryNotFound, also for one outside the scope; SessionNotFound.
+        Those that are gone or outside the scope are left out, and `missing` has their IDs. Raises
+        InvalidRequest, also for what cannot be an ID; SessionNotFound; and VaultFull if one may be
+        missing only because the disk is full.
         """
+        lookups.check_ids(ids)
         found = self._read(lookups.get_details, ids, self._make_scope(scope))
+        if found.missing and self._services.lag:
+            raise VaultFull(f"{found.missing[0]} is not in the index; {self._services.lag}")
         self._record(found, scope.get("session_id"))
         return found
 
     def search_by_keywords(
         self,
-        keywords: Sequence[str],
+        keywords: Sequence[str] | None = None,
         /,
         *,
         match_all: bool = False,
         limit: int = 10,
         **options: Unpack[FilterOptions],
     ) -> Listed[Memory]:
-        """Return memories with any, or all, of these keywords. Raises InvalidRequest."""
+        """Return memories with any, or all, of these keywords. Raises InvalidRequest.
+
+        `keywords=` or `tags=` beside them are a filter: a memory must have all of those.
+        """
         reject_source(options)
+        if keywords is None:  # they were given by name
+            keywords = to_field_names(options).get("keywords", ())
+            options = {**options, "keywords": (), "tags": ()}
         where = self._make_filter(options)
         found = self._read(
             lookups.search_by_keywords, keywords, where, match_all=match_all, limit=limit

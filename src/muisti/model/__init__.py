@@ -55,6 +55,7 @@ if TYPE_CHECKING:
         CompactResult,
         Explanation,
         Filter,
+        FoundMemories,
         Graph,
         SearchResult,
         SearchResults,
@@ -76,7 +77,9 @@ _MODULES = {
         " UpkeepReport VerifyReport"
     ),
     "review": "ReviewCount ReviewItem",
-    "results": "CompactResult Explanation Filter Graph SearchResult SearchResults Signal",
+    "results": (
+        "CompactResult Explanation Filter FoundMemories Graph SearchResult SearchResults Signal"
+    ),
 }
 """Which module defines each name."""
 
@@ -99,6 +102,7 @@ __all__ = [
     "Extracted",
     "Filter",
     "ForgetReport",
+    "FoundMemories",
     "Graph",
     "Histogram",
     "HistoryEntry",

@@ -124,6 +124,15 @@ class SearchResults(list[SearchResult]):
         return any(not result.weak for result in self)
 
 
+class FoundMemories(list[Memory]):
+    """Memories that were read by their IDs, in that order."""
+
+    def __init__(self, memories: Iterable[Memory] = (), missing: Iterable[str] = ()) -> None:
+        super().__init__(memories)
+        self.missing = tuple(missing)
+        """The IDs that no memory has, or that are outside the scope."""
+
+
 @dataclass(frozen=True, slots=True)
 class CompactResult:
     """A short form of a result, to choose from: at most 100 tokens."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from muisti.errors import BrokenFile, Conflict, InvalidRequest, MemoryNotFound, MuistiError
@@ -11,6 +12,9 @@ if TYPE_CHECKING:
     from muisti.model import Memory
     from muisti.ports.services import Services
     from muisti.ports.store import Stored
+
+ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+"""What the ID of a memory looks like."""
 
 
 def require_memory(services: Services, memory_id: str) -> Memory:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from muisti.errors import InvalidRequest
 from muisti.model import EntryType, Filter
+from muisti.model.argument_names import FIELD_OF, report_names, to_field_names
 from muisti.model.fields import Field, Match, ValueType
 from muisti.model.memory import FIELDS
 
@@ -56,10 +57,18 @@ class FilterOptions(ScopeOptions, total=False):
     include_deleted: bool
     source: str | Sequence[str] | None
     """Only `memory`, `document`, `message`, or a document's name such as `MEMORY.md`."""
+    category: str | Sequence[str] | None
+    """Accepted instead of `kind`."""
+    tags: Sequence[str]
+    """Accepted instead of `keywords`."""
 
 
-OPTIONS = {**ScopeOptions.__annotations__, **FilterOptions.__annotations__}
-"""All options by name."""
+OPTIONS = {
+    name: hint
+    for name, hint in {**ScopeOptions.__annotations__, **FilterOptions.__annotations__}.items()
+    if name not in FIELD_OF
+}
+"""All options by name, without other names of the same option."""
 FILTERED = tuple(field for field in FIELDS if field.match is not None)
 """The fields that a list or a search can be filtered by."""
 _ORDERS: dict[tuple[str, str], Order] = {
@@ -74,7 +83,8 @@ _ORDERS: dict[tuple[str, str], Order] = {
 
 def to_filter(settings: Settings, options: FilterOptions, *, all_sessions: bool = False) -> Filter:
     """Return the options as a validated filter. Raises InvalidRequest with the option's name."""
-    unknown = set(options) - OPTIONS.keys()
+    values = to_field_names(options)
+    unknown = values.keys() - OPTIONS.keys()
     if unknown:
         known = ", ".join(OPTIONS)
         raise InvalidRequest("option", sorted(unknown)[0], f"must be one of {known}")
@@ -92,10 +102,11 @@ def to_filter(settings: Settings, options: FilterOptions, *, all_sessions: bool 
     documents = tuple(name for name in sources if name not in tuple(EntryType))
     if documents and EntryType.DOCUMENT not in types:
         types.append(EntryType.DOCUMENT.value)
-    fields = {
-        field.filter_name: _parse_field(field, options.get(field.name), settings)
-        for field in FILTERED
-    }
+    with report_names(options):
+        fields = {
+            field.filter_name: _parse_field(field, values.get(field.name), settings)
+            for field in FILTERED
+        }
     if fields["user"] is None and session_id is None:
         fields["user"] = settings.user or None
     if fields["user"] == ALL:

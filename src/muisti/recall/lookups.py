@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from muisti.errors import InvalidRequest, MemoryNotFound
-from muisti.model import CompactResult, EntryType, Filter, Memory, SearchResult
+from muisti.model import CompactResult, EntryType, Filter, FoundMemories, Memory, SearchResult
 from muisti.model.validity import is_outdated
+from muisti.ports.lookups import ID
 from muisti.ports.scope import check_visible, filter_visible
 
 if TYPE_CHECKING:
@@ -118,19 +119,27 @@ def find_outdated(
     }
 
 
-def get_details(services: Services, ids: Sequence[str], where: Filter) -> list[Memory]:
-    """Return full memories in the given order. Raises MemoryNotFound with all missing IDs."""
+def check_ids(ids: Sequence[str]) -> None:
+    """Raises InvalidRequest for what is not a list of IDs, or cannot be one, or for too many."""
     if isinstance(ids, str):
         raise InvalidRequest("ids", ids, "must be a list of IDs")
-    wanted = list(ids)[:MAX_LIMIT]
+    if len(ids) > MAX_LIMIT:
+        raise InvalidRequest("ids", f"{len(ids)} IDs", f"must be at most {MAX_LIMIT}")
+    for one in ids:
+        # Sections of documents have IDs such as `notes.md#heading`, messages `message:web/…`.
+        is_id = isinstance(one, str) and (ID.fullmatch(one) or set(one) & {".", "/", "#", ":"})
+        if not is_id or "\0" in one:
+            raise InvalidRequest("ids", one, "must be IDs of memories, messages or sections")
+
+
+def get_details(services: Services, ids: Sequence[str], where: Filter) -> FoundMemories:
+    """Return full memories in the given order, without those that are gone or out of scope."""
+    wanted = list(ids)
     if where.is_scoped:
         wanted = filter_visible(services, wanted, where)
     found = services.index.get_many(wanted, any_origin=True)
     known = {memory.id for memory in found}
-    missing = [memory_id for memory_id in ids if memory_id not in known]
-    if missing:
-        raise MemoryNotFound(*missing)
-    return found
+    return FoundMemories(found, dict.fromkeys(one for one in ids if one not in known))
 
 
 def require_entry(services: Services, memory_id: str) -> Memory:

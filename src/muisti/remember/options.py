@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, TypedDict, cast
+from typing import Any, TypedDict
 
 from muisti.errors import InvalidMemory
 from muisti.model import Draft
+from muisti.model.argument_names import to_field_names
 from muisti.model.fields import Given, ValueType
 from muisti.model.memory import FIELDS
 
@@ -41,6 +42,8 @@ class SaveOptions(TypedDict, total=False):
     valid_until: datetime | None
     pinned: bool
     trusted: bool
+    tags: Sequence[str]
+    """Accepted instead of `keywords`."""
 
 
 class UpdateOptions(TypedDict, total=False):
@@ -64,16 +67,25 @@ class UpdateOptions(TypedDict, total=False):
     valid_until: datetime | None
     pinned: bool
     trusted: bool
+    category: str
+    """Accepted instead of `kind`."""
+    tags: Sequence[str]
+    """Accepted instead of `keywords`."""
 
 
-def to_draft(content: str, options: SaveOptions) -> Draft:
-    """Return a draft. Raises InvalidMemory for an unknown field or a list that is not one."""
-    given: dict[str, Any] = dict(options)
+def to_draft(content: str, options: Mapping[str, Any]) -> Draft:
+    """Return a draft. Raises InvalidMemory for an unknown field or a list that is not one.
+
+    The options are those of SaveOptions and `category`. Raises InvalidRequest if a field is given
+    under two names.
+    """
+    given = to_field_names(options)
     for name in _LISTS:
-        if isinstance(given.get(name), str):
-            raise InvalidMemory(name, given[name], "must be a list of texts")
-        given[name] = tuple(given.get(name) or ())
-    unknown = sorted(set(given) - set(SaveOptions.__annotations__))
+        items = () if given.get(name) is None else given[name]
+        if isinstance(items, str) or not isinstance(items, Iterable):
+            raise InvalidMemory(name, items, "must be a list of texts")
+        given[name] = tuple(items)
+    unknown = sorted(given.keys() - SaveOptions.__annotations__.keys())
     if unknown:
         raise InvalidMemory(unknown[0], given[unknown[0]], "is not a field of a memory")
     return replace(Draft(content=content), **given)
@@ -90,4 +102,4 @@ def parse_draft(item: Draft | str | dict[str, Any]) -> Draft:
             "content", item, "is missing: pass a text, a Draft, or a dict with `content`"
         )
     rest = {key: value for key, value in item.items() if key != "content"}
-    return to_draft(item["content"], cast("SaveOptions", rest))
+    return to_draft(item["content"], rest)

@@ -14,12 +14,12 @@ from muisti.errors import InvalidMemory
 from muisti.model import Memory
 from muisti.model.fields import Field, Given, ValueType
 from muisti.model.memory import FIELDS
+from muisti.ports.lookups import ID
 from muisti.settings import Settings
 
 MAX_TITLE = 300
 MAX_NAME = 200
 MAX_ITEMS = 200
-_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}\Z")
 _PROJECT = re.compile(r"[^\W_](?:[\w .+-]{0,98}[\w+-])?\Z")
 
 
@@ -88,7 +88,7 @@ _VALIDATED = tuple(
 
 def validate_id(memory_id: str) -> str:
     """Return the ID. Raises InvalidMemory."""
-    if not isinstance(memory_id, str) or not _ID.match(memory_id):
+    if not isinstance(memory_id, str) or not ID.fullmatch(memory_id):
         raise InvalidMemory("id", memory_id, "must be up to 64 letters, digits, - and _")
     return memory_id
 

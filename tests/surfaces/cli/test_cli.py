@@ -125,6 +125,10 @@ def test_J2_layers_and_reasons(cli: Cli) -> None:
     around = cli.json("timeline", memory_id)
     assert isinstance(around, list)
     assert len(around) == 3
+    partly = cli.run("details", "nothing-here", memory_id)
+    assert "Not found: nothing-here" in partly.stderr
+    assert "otters" in partly.stdout
+    assert "nothing-here" in cli.run("details", "nothing-here", code=1).stderr
     details = cli.json("details", memory_id)
     assert isinstance(details, list)
     assert "otters" in details[0]["content"]

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from muisti.errors import MemoryNotFound
 from muisti.model import Memory, SearchResults
 from muisti.recall.fence import fence_text
 from muisti.surfaces.cli import render
@@ -185,9 +186,20 @@ def timeline(memory_id: str, before: int, after: int, vault: str | None, as_json
 def details(memory_ids: tuple[str, ...], vault: str | None, as_json: bool) -> None:
     """Show full memories."""
     with open_vault(vault) as memory:
-        memories = memory.details([resolve_id(memory, part) for part in memory_ids])
+        ids, missing = [], []
+        for part in memory_ids:
+            try:
+                ids.append(resolve_id(memory, part))
+            except MemoryNotFound:
+                missing.append(part)
+        memories = memory.details(ids)
+        missing += memories.missing
+        if not memories:
+            raise MemoryNotFound(*missing)
         outdated = memory.find_outdated([found.id for found in memories])
         replaced = {found.id: find_replaced(memory, found) for found in memories}
+    if missing:
+        note(f"Not found: {', '.join(missing)}")
     if as_json:
         print_json(memories)
         return

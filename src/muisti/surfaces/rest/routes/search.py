@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from typing import Annotated
+from urllib.parse import quote
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Response
 
 from muisti import model
 from muisti.surfaces.rest.concurrency import ThreadedRoute
@@ -27,6 +28,7 @@ from muisti.surfaces.rest.schemas_search import (
 )
 
 router = APIRouter(tags=["Search"], route_class=ThreadedRoute)
+MAX_HEADER = 4_000
 
 
 def _to_response(results: model.SearchResults) -> SearchResults:
@@ -70,9 +72,22 @@ def get_timeline(
 
 
 @router.post("/api/search/details", responses=document_errors("item", "body"))
-def get_details(memory: MemoryDep, body: DetailsRequest) -> list[MemoryDetails]:
-    """Return full memories."""
+def get_memory_details(
+    memory: MemoryDep, body: DetailsRequest, response: Response
+) -> list[MemoryDetails]:
+    """Return full memories. Those that are gone are left out.
+
+    The header `Missing-Count` says how many; `Missing-Ids` has their IDs, percent-encoded, as many
+    as fit into 4 kB.
+    """
     found = memory.details(**body.given_fields())
+    if found.missing:
+        # IDs of sections have any characters, and proxies allow few kilobytes of headers.
+        ids = ", ".join(quote(one, safe=":/#@") for one in found.missing)
+        if len(ids) > MAX_HEADER:
+            ids = ids[:MAX_HEADER].rpartition(", ")[0]
+        response.headers["Missing-Ids"] = ids
+        response.headers["Missing-Count"] = str(len(found.missing))
     return make_details(found, memory.find_outdated(**body.given_fields()))
 
 
