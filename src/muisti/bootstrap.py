@@ -208,7 +208,9 @@ class _InMemory(_BackEnd):
         from muisti.storage.memory.index import MemoryIndex
         from muisti.storage.memory.store import MemoryStore
 
-        self._index = MemoryIndex(clock, settings.kinds, settings.decay_rates)
+        self._index = MemoryIndex(
+            clock, settings.kinds, settings.decay_rates, settings.salience_decay_days
+        )
         self._store = MemoryStore(settings, clock, self._index)
         self.services = Services(settings, clock, self)
 
@@ -307,6 +309,7 @@ class _Files(_BackEnd):
             settings.kinds,
             settings.decay_rates,
             identify_vault=lambda: identify_folder(self._root),
+            grace_days=settings.salience_decay_days,
         )
 
     @cached_property

@@ -57,6 +57,12 @@ class Settings:
         1_048_576, "Maximum size of a memory's content, in bytes of UTF-8.", low=1
     )
     search_limit: int = _setting(10, "Default number of search results.", low=1, high=1000)
+    max_search_limit: int = _setting(
+        1000, "Maximum number of search results; a larger `limit` gets this many.", low=1, high=1000
+    )
+    context_limit: int = _setting(
+        5, "Default number of memories that `get_relevant_memories` returns.", low=1, high=1000
+    )
     lock_timeout: float = _setting(
         30.0, "Seconds to wait for the write lock of the vault.", low=0, high=86_400
     )
@@ -116,6 +122,20 @@ class Settings:
     extractor_retry: float = _setting(
         60.0, "Seconds before a failed extractor is tried again.", low=0, high=86_400
     )
+    chunk_size: int = _setting(
+        400,
+        "Tokens of a chunk, the part of a text that is embedded; at most what the model reads. "
+        "Another value embeds all texts again.",
+        low=16,
+        high=100_000,
+    )
+    chunk_overlap: int = _setting(
+        80,
+        "Tokens that a chunk repeats from the one before, at most half a chunk; "
+        "a fifth of `chunk_size` if only that is set.",
+        low=0,
+        high=100_000,
+    )
     vector_index: str = _setting(
         "bits", "Vector search method: bits, hnsw (needs usearch) or sqlite-vec."
     )
@@ -142,6 +162,13 @@ class Settings:
     )
     decay_episodic: float = _setting(
         RATES[Sector.EPISODIC], "Daily decay rate of episodic memories.", low=0, high=1
+    )
+    salience_decay_days: int = _setting(
+        7,
+        "Idle days before memories of kinds with their own decay (summary, context) lose salience; "
+        "run `muisti reindex` after changing it.",
+        low=0,
+        high=36_500,
     )
     cleanup_below: float = _setting(
         0.0, "Salience below which maintenance trashes a memory; 0: never.", low=0, high=1
@@ -252,7 +279,34 @@ def load_settings(
         values |= {"embedder": "none", "extractor": "rules", "record_recall": False}
     for key, value in (arguments or {}).items():
         values[key] = _parse_value(key, value, "argument")
+    _check_together(values)
     return UntrustedSettings(**values) if foreign else Settings(**values)
+
+
+def _check_together(values: dict[str, Any]) -> None:
+    """Raises SettingsError for settings that contradict each other; both are named.
+
+    A default is lowered to fit what is set.
+    """
+    most = values.get("max_search_limit")
+    for name in ("search_limit", "context_limit"):
+        limit = values.get(name, _SCALARS[name].default)
+        if most is not None and limit > most:
+            if name in values:
+                raise SettingsError(
+                    f"{name} = {limit} must be at most max_search_limit = {most}; change one"
+                )
+            values[name] = most
+    if "chunk_size" in values:
+        size = values["chunk_size"]
+        values.setdefault("chunk_overlap", size // 5)
+    else:
+        size = _SCALARS["chunk_size"].default
+    if values.get("chunk_overlap", 0) >= size:
+        raise SettingsError(
+            f"chunk_overlap = {values['chunk_overlap']} must be less than chunk_size = {size}; "
+            "change one"
+        )
 
 
 def list_ignored_settings(vault: Path) -> list[str]:

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
+from pathlib import Path
 
 import apsw
 import pytest
 
-from muisti import InvalidMemory, Muisti
+from muisti import InvalidMemory, Muisti, SettingsError
+from muisti.ports.vectors import Chunking
+from muisti.remember.chunk import OVERLAP, SIZE
+from muisti.remember.embed import embed
+from muisti.remember.embedding_worker import _warn_capped
+from muisti.settings import Settings
 from tests.conftest import Opener, file_store
 from tests.embed_server import EmbedServer, serving
 
@@ -107,6 +113,73 @@ def test_C4_no_piece_is_longer_than_the_model_reads(opened: Opener) -> None:
     assert saved.chunk_count > 30 * embedder.count_tokens(FILLER) // 256
     for row in pieces(memory):
         assert embedder.count_tokens(saved.content[int(str(row[3])) : int(str(row[4]))]) <= 254
+
+
+def test_C4_the_chunks_of_spec_0_have_512_tokens_and_overlap_by_50(opened: Opener) -> None:
+    default = Settings()
+    assert (default.chunk_size, default.chunk_overlap) == (SIZE, OVERLAP) == (400, 80)
+    memory = opened(embedder="hashing", chunk_size=512, chunk_overlap=50)
+    saved = memory.save(FILLER * 60)
+    model = memory._services.embedders(None)
+    assert model is not None
+    pieces = embed(model, [saved], chunking=Chunking(512, 50))[0].pieces
+    counts = [model.count_tokens(saved.content[one.start : one.end]) for one in pieces]
+    assert saved.chunk_count == len(counts) > 1
+    assert all(400 < count <= 512 for count in counts[:-1])
+    for before, after in pairwise(pieces):
+        assert 0 < model.count_tokens(saved.content[after.start : before.end]) <= 50
+    assert memory.search("talked about the minutes", mode="vector")
+
+
+def test_C4_other_chunks_are_a_space_of_their_own_that_serves_when_it_is_complete(
+    opened: Opener, vault: Path
+) -> None:
+    with opened(embedder="hashing") as memory:
+        counts = {one.id: one.chunk_count for one in memory.save_batch([MANUAL, FILLER * 40])}
+        assert [one.identity.revision for one in memory._services.vectors.spaces()] == ["fnv1a-r1"]
+    with opened(embedder="hashing", chunk_size=100) as memory:
+        assert memory.settings.chunk_overlap == 20
+        assert memory.reindex_missing() == 2
+        [space] = memory._services.vectors.spaces()
+        assert (space.identity.revision, space.missing) == ("fnv1a-r1+chunks-100-20", 0)
+        for one in memory.list():
+            assert one.chunk_count > 2 * counts[one.id]
+        assert memory.search("honey on the roof", mode="vector")
+        memory.reindex()
+        assert memory._services.vectors.spaces() == [space]
+    with opened(embedder="hashing") as memory:
+        memory.reindex()
+        assert {one.id: one.chunk_count for one in memory.list()} == counts
+        assert memory.verify(deep=True).ok
+
+
+def test_C4_a_chunk_size_above_what_the_model_reads_is_capped_and_said(
+    opened: Opener, caplog: pytest.LogCaptureFixture
+) -> None:
+    _warn_capped.cache_clear()
+    memory = opened(embedder="onnx", model="minilm", chunk_size=1000, chunk_overlap=200)
+    saved = memory.save_batch([FILLER * 13, "Another text"])
+    assert [one.message for one in caplog.records if "chunk" in one.message] == [
+        "chunk_size = 1000 is more than minilm reads: chunks have at most 254 tokens"
+    ]
+    assert [one.chunk_count for one in saved] == [2, 1]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"chunk_size": 100, "chunk_overlap": 100}, "chunk_overlap = 100 .* chunk_size = 100"),
+        ({"chunk_size": 100, "chunk_overlap": 101}, "chunk_overlap = 101 .* chunk_size = 100"),
+        ({"chunk_overlap": 400}, "chunk_overlap = 400 .* chunk_size = 400"),
+        ({"chunk_size": 15}, "chunk_size = 15 must be between 16 and"),
+        ({"chunk_overlap": -1}, "chunk_overlap = -1 must be between 0 and"),
+    ],
+)
+def test_C4_contradictory_chunks_are_refused(
+    opened: Opener, given: dict[str, int], said: str
+) -> None:
+    with pytest.raises(SettingsError, match=said):
+        opened(**given)
 
 
 @pytest.mark.needs_files("looks into the index file")

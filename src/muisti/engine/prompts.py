@@ -47,7 +47,12 @@ class Prompts(Search):
         return compose_context(core, memories, budget, outdated, broken, trusted=trusted)
 
     def get_relevant_memories(
-        self, session_id: str, query: str, limit: int = 5, *, include_outdated: bool = False
+        self,
+        session_id: str,
+        query: str,
+        limit: int | None = None,
+        *,
+        include_outdated: bool = False,
     ) -> Listed[Memory]:
         """Return the memories that match a query, best first, without weak matches.
 
@@ -56,7 +61,8 @@ class Prompts(Search):
         SessionNotFound.
         """
         options: FilterOptions = {"session_id": session_id, "source": EntryType.MEMORY}
-        results = self._search_for_prompt(query, limit, options, include_outdated=include_outdated)
+        most = self.settings.context_limit if limit is None else limit
+        results = self._search_for_prompt(query, most, options, include_outdated=include_outdated)
         return [result.memory for result in results]
 
     def _search_for_prompt(
@@ -64,8 +70,9 @@ class Prompts(Search):
     ) -> Listed[SearchResult]:
         """Return good matches that are still true, and record those as recalled."""
         wants_outdated = include_outdated or options.get("as_of") is not None
+        limit = self._cap_limit(limit)
         # Outdated memories come with their successors: look for more, so that enough are left.
-        more = min(2 * lookups.validate_limit(limit), lookups.MAX_LIMIT)
+        more = min(2 * limit, lookups.MAX_LIMIT)
         results = self._search(query, more, "hybrid", options)
         good = [result for result in results if not result.weak]
         current = [result for result in good if wants_outdated or not result.outdated][:limit]

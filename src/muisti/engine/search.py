@@ -107,15 +107,25 @@ class Search(Runtime):
 
         Messages and document sections are included; the option `source` restricts the results.
         "Yesterday" in the query is relative to `asked_at`, or to now. Without embeddings the search
-        is by keyword only, and `degraded` of the results has the reason. With `record=False` the
+        is by keyword only, and `degraded` of the results has the reason. A `limit` above the
+        setting `max_search_limit` is reduced to it, which `hint` says. With `record=False` the
         search is not recorded as a recall, for example while the user is typing. Raises
         InvalidRequest.
         """
-        results = self._search(query, limit, mode, options, to_utc("asked_at", asked_at))
+        capped = self._cap_limit(limit)
+        results = self._search(query, capped, mode, options, to_utc("asked_at", asked_at))
+        if limit is not None and limit > capped:
+            hint = f"limit {limit} was reduced to {capped}, the setting max_search_limit"
+            results.hint = "; ".join(filter(None, (results.hint, hint)))
         if record:
             self._record([result.memory for result in results], options.get("session_id"))
         self._meter.count("memory.retrieved.count", len(results))
         return results
+
+    def _cap_limit(self, limit: int | None) -> int:
+        """Return how many results to return at most. Raises InvalidRequest."""
+        wanted = self.settings.search_limit if limit is None else lookups.validate_limit(limit)
+        return min(wanted, self.settings.max_search_limit)
 
     def _make_filter(self, options: FilterOptions, *, all_sessions: bool = False) -> Filter:
         """Return the filter of a search or a list.
@@ -192,8 +202,11 @@ class Search(Runtime):
         mode: Mode = "hybrid",
         **options: Unpack[FilterOptions],
     ) -> Listed[CompactResult]:
-        """Search, but return only IDs, titles and scores. Not recorded as a recall."""
-        return lookups.to_compact(self._search(query, limit, mode, options))
+        """Search, but return only IDs, titles and scores. Not recorded as a recall.
+
+        Raises InvalidRequest.
+        """
+        return lookups.to_compact(self._search(query, self._cap_limit(limit), mode, options))
 
     def timeline(
         self,
@@ -242,8 +255,9 @@ class Search(Runtime):
             keywords = to_field_names(options).get("keywords", ())
             options = {**options, "keywords": (), "tags": ()}
         where = self._make_filter(options)
+        most = self._cap_limit(limit)
         found = self._read(
-            lookups.search_by_keywords, keywords, where, match_all=match_all, limit=limit
+            lookups.search_by_keywords, keywords, where, match_all=match_all, limit=most
         )
         self._record(found, options.get("session_id"))
         return found
@@ -261,7 +275,7 @@ class Search(Runtime):
         """
         where = self._make_filter(options)
         self._read(check_owner, memory_id, where)
-        return self._read(pipeline.find_related, memory_id, where, limit)
+        return self._read(pipeline.find_related, memory_id, where, self._cap_limit(limit))
 
     def explain(
         self,

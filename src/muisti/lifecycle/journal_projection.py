@@ -17,7 +17,7 @@ from muisti.model import (
     SessionUse,
     Usage,
 )
-from muisti.model.salience import fold_event, parse_count
+from muisti.model.salience import IDLE_DAYS, fold_event, parse_count
 from muisti.ports.rows import JournalChanges
 from muisti.ports.store import Removal
 
@@ -47,9 +47,16 @@ class JournalState(Protocol):
 
 
 def project_events(
-    events: Sequence[Event], known: JournalState, *, restart: bool = False
+    events: Sequence[Event],
+    known: JournalState,
+    *,
+    restart: bool = False,
+    grace_days: float = IDLE_DAYS,
 ) -> JournalChanges:
-    """Return what new events change. Restart: these are all events; ignore what is known."""
+    """Return what new events change. Restart: these are all events; ignore what is known.
+
+    Grace_days: idle days before kinds with their own decay lose salience.
+    """
     ids = list(dict.fromkeys(id_ for event in events for id_ in event.memory_ids))
     usage = {} if restart else known.usage(ids)
     decayed_at = None if restart else known.decayed_at()
@@ -62,7 +69,7 @@ def project_events(
         if decayed_at is not None and event.at < decayed_at < event.at + _DAY:
             counted = replace(event, at=decayed_at)  # the clock was set back since that decay
         for memory_id in event.memory_ids:
-            usage[memory_id] = fold_event(usage.get(memory_id, Usage()), counted)
+            usage[memory_id] = fold_event(usage.get(memory_id, Usage()), counted, grace_days)
         if event.session_id is not None:
             if event.session_id not in sessions:
                 sessions[event.session_id] = None if restart else known.session(event.session_id)

@@ -42,6 +42,8 @@ class Trace:
     """The sector's decay rate."""
     decay_per_day: float | None = None
     """The kind's decay, which replaces the sector's rate."""
+    grace_days: float = IDLE_DAYS
+    """Idle days before that decay starts."""
 
 
 def make_trace(memory: Memory, usage: Usage, decay_per_day: float | None) -> Trace:
@@ -131,11 +133,13 @@ def salience_by_sector(ops: Arithmetic[T], factors: Factors[T]) -> T:
     return _apply_bounds(ops, factors, ops.exp(loss))
 
 
-def salience_by_kind(ops: Arithmetic[T], factors: Factors[T], decay_per_day: float) -> T:
+def salience_by_kind(
+    ops: Arithmetic[T], factors: Factors[T], decay_per_day: float, grace_days: float = IDLE_DAYS
+) -> T:
     """Return the salience of a memory whose kind has its own decay per idle day."""
     if decay_per_day == 1:
         return _apply_bounds(ops, factors, ops.number(1.0))
-    zero, grace = ops.number(0.0), ops.number(-IDLE_DAYS)
+    zero, grace = ops.number(0.0), ops.number(-float(grace_days))
     idle = ops.add(ops.larger(zero, ops.add(factors.idle_before_use, grace)), factors.idle_days)
     idle = ops.add(idle, ops.larger(zero, ops.add(factors.since_used, grace)))
     return _apply_bounds(ops, factors, ops.power(ops.number(decay_per_day), idle))
@@ -185,7 +189,7 @@ def compute_salience(trace: Trace, now: datetime) -> float:
     )
     if trace.decay_per_day is None:
         return salience_by_sector(_FLOATS, factors)
-    return salience_by_kind(_FLOATS, factors, trace.decay_per_day)
+    return salience_by_kind(_FLOATS, factors, trace.decay_per_day, trace.grace_days)
 
 
 def count_days(since: datetime, now: datetime) -> float:
@@ -203,16 +207,18 @@ def apply_deemphasis(salience: float, amount: float) -> float:
     return max(FLOOR, salience - amount)
 
 
-def fold_event(usage: Usage, event: Event) -> Usage:
+def fold_event(usage: Usage, event: Event, grace_days: float = IDLE_DAYS) -> Usage:
     """Return a memory's usage after an event. Events that do not concern it change nothing."""
     if event.name == EventName.RECALLED:
-        return _record_access(usage, event.at)
+        return _record_access(usage, event.at, grace_days)
     if event.name == EventName.TOUCHED:
-        return _record_use(usage, event.at)
+        # Journals of before have no count: there a touch was no access.
+        record = _record_access if event.data.get("count") else _record_use
+        return record(usage, event.at, grace_days)
     if event.name in (EventName.REINFORCED, EventName.MERGED):
-        return _record_access(_set_salience(usage, event), event.at)
+        return _record_access(_set_salience(usage, event), event.at, grace_days)
     if event.name == EventName.RESTORED and event.data.get("from") in ("cleanup", "archive"):
-        return _record_use(_set_salience(usage, event), event.at)
+        return _record_use(_set_salience(usage, event), event.at, grace_days)
     if event.name == EventName.DEEMPHASIZED:
         return _set_salience(usage, event)
     if event.name == EventName.SAVED:
@@ -239,14 +245,14 @@ def parse_count(value: object, otherwise: int = 0) -> int:
     return otherwise
 
 
-def _record_access(usage: Usage, at: datetime) -> Usage:
-    return replace(_record_use(usage, at), access_count=usage.access_count + 1)
+def _record_access(usage: Usage, at: datetime, grace_days: float) -> Usage:
+    return replace(_record_use(usage, at, grace_days), access_count=usage.access_count + 1)
 
 
-def _record_use(usage: Usage, at: datetime) -> Usage:
+def _record_use(usage: Usage, at: datetime, grace_days: float) -> Usage:
     """End an idle period. Its idle days are kept: use stops decay but does not undo it."""
     times = [time for time in (usage.touched_at, usage.last_accessed) if time is not None]
-    idle = max(0.0, count_days(max(times, default=at), at) - IDLE_DAYS)
+    idle = max(0.0, count_days(max(times, default=at), at) - grace_days)
     first = usage.first_used or (at if usage.touched_at is None else None)
     return replace(
         usage,

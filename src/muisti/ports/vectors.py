@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from muisti.errors import EmbedderMisbehaved
@@ -27,6 +27,32 @@ class Identity:
     dimensions: int
     revision: str
     """Changes if the same model name gets other weights, another tokenizer or other pooling."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chunking:
+    """How texts are split into chunks, in tokens. Vectors of other chunks are another space."""
+
+    size: int
+    overlap: int
+
+    def mark(self, identity: Identity, usual: Chunking) -> Identity:
+        """Return the identity of a space with these chunks; unchanged if they are the usual ones.
+
+        So the vectors of the usual chunks, which have no mark, stay valid.
+        """
+        if self == usual:
+            return identity
+        mark = f"{_CHUNKS}{self.size}-{self.overlap}"
+        return replace(identity, revision=identity.revision + mark)
+
+
+_CHUNKS = "+chunks-"
+
+
+def get_model_identity(identity: Identity) -> Identity:
+    """Return the identity of the model whose vectors a space has."""
+    return replace(identity, revision=identity.revision.partition(_CHUNKS)[0])
 
 
 class Embedder(Protocol):

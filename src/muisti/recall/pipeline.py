@@ -42,7 +42,7 @@ def search(
 
     "Yesterday" in the query is relative to `asked_at`, or to now if that is None.
     """
-    limit = validate_limit(services.settings.search_limit if limit is None else limit)
+    limit = services.settings.search_limit if limit is None else validate_limit(limit)
     with services.index.snapshot():
         found = find(services, query, where, limit, mode, asked_at)
         results = read_results(services, found.hits)

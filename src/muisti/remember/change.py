@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import reduce
 
 from muisti.errors import Conflict, InvalidRequest
 from muisti.model import Event, EventName, Memory, Usage
@@ -169,8 +168,12 @@ def restore(services: Services, memory_id: str) -> Memory:
         if memory is None or was_cleaned_up:
             # Raise the salience: otherwise the next maintenance would remove it again.
             kind = services.settings.kinds.get(wanted.kind)
-            usage = reduce(fold_event, events, Usage())
+            grace = services.settings.salience_decay_days
+            usage = Usage()
+            for past in events:
+                usage = fold_event(usage, past, grace)
             trace = make_trace(wanted, usage, kind.decay_per_day if kind else None)
+            trace = replace(trace, grace_days=grace)
             data["from"] = "archive" if memory is None else "cleanup"
             data["salience"] = max(compute_salience(trace, now), RESTORED)
         event = Event(EventName.RESTORED, now, (memory_id,), None, data)

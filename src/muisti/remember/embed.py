@@ -6,14 +6,34 @@ import hashlib
 from collections.abc import Callable, Iterator, Sequence
 
 from muisti.model import EntryType, Memory
-from muisti.ports import Embedded, Embedder, Matrix, Piece
+from muisti.ports import Embedded, Embedder, Identity, Matrix, Piece
+from muisti.ports.vectors import Chunking
 from muisti.remember.chunk import OVERLAP, SIZE, format_for_embedding, split_chunks
 from muisti.remember.derive import derive_title
+from muisti.settings import Settings
 
 SPECIAL_TOKENS = 2
 """Models add one before and one after a text."""
+USUAL = Chunking(SIZE, OVERLAP)
 PART = 32
 """Chunks that are sent to a server in one request, or stored together of a long memory."""
+
+
+def get_chunking(settings: Settings) -> Chunking:
+    """Return how the settings want texts to be split."""
+    return Chunking(settings.chunk_size, settings.chunk_overlap)
+
+
+def fit_chunking(wanted: Chunking, embedder: Embedder) -> Chunking:
+    """Return chunks that are no longer than the model reads."""
+    size = min(wanted.size, embedder.max_tokens - SPECIAL_TOKENS)
+    return Chunking(size, wanted.overlap * size // wanted.size)
+
+
+def identify_space(embedder: Embedder, chunking: Chunking) -> Identity:
+    """Return the identity of the vector space of a model and these chunks."""
+    fitted = fit_chunking(chunking, embedder)
+    return fitted.mark(embedder.identity(), fit_chunking(USUAL, embedder))
 
 
 def hash_source(memory: Memory) -> str:
@@ -35,6 +55,7 @@ def embed(
     embedder: Embedder,
     memories: Sequence[Memory],
     *,
+    chunking: Chunking = USUAL,
     between: Callable[[], None] | None = None,
 ) -> list[Embedded]:
     """Return the embeddings of memories. Raises EmbedderProblem.
@@ -46,15 +67,16 @@ def embed(
     for memory in memories:
         if between is not None:
             between()
-        pieces, own_texts = _split(embedder, memory)
+        pieces, own_texts = _split(embedder, memory, chunking)
         split.append(pieces)
         texts += own_texts
     vectors = _embed_texts(embedder, texts, between)
+    identity = identify_space(embedder, chunking)
     embedded = []
     at = 0
     for memory, pieces in zip(memories, split, strict=True):
         rows = vectors[at : at + len(pieces)]
-        embedded.append(Embedded(memory.id, hash_source(memory), embedder.identity(), pieces, rows))
+        embedded.append(Embedded(memory.id, hash_source(memory), identity, pieces, rows))
         at += len(pieces)
     return embedded
 
@@ -64,31 +86,33 @@ def embed_parts(
     memory: Memory,
     first: int = 0,
     *,
+    chunking: Chunking = USUAL,
     between: Callable[[], None] | None = None,
 ) -> Iterator[Embedded]:
     """Yield the embeddings of a long memory in parts, from its piece `first` on.
 
     A part takes a few seconds: that is what a crash may lose. Raises EmbedderProblem.
     """
-    pieces, texts = _split(embedder, memory)
+    pieces, texts = _split(embedder, memory, chunking)
     source = hash_source(memory)
+    identity = identify_space(embedder, chunking)
     if first >= len(pieces):
         first = 0
     for start in range(first, max(1, len(pieces)), PART):
         end = start + PART
         vectors = _embed_texts(embedder, texts[start:end], between)
         is_last = end >= len(pieces)
-        yield Embedded(
-            memory.id, source, embedder.identity(), pieces[start:end], vectors, start, is_last
-        )
+        yield Embedded(memory.id, source, identity, pieces[start:end], vectors, start, is_last)
 
 
-def _split(embedder: Embedder, memory: Memory) -> tuple[tuple[Piece, ...], list[str]]:
-    """Return the pieces of a memory, and what is embedded for each."""
-    size = min(SIZE, embedder.max_tokens - SPECIAL_TOKENS)
+def _split(
+    embedder: Embedder, memory: Memory, chunking: Chunking
+) -> tuple[tuple[Piece, ...], list[str]]:
+    """Return the pieces of a memory that the model reads, and what is embedded for each."""
+    fitted = fit_chunking(chunking, embedder)
     content, title = memory.content, _get_own_title(memory)
     chunks = split_chunks(
-        content, embedder.count_tokens, title=title, size=size, overlap=min(OVERLAP, size // 5)
+        content, embedder.count_tokens, title=title, size=fitted.size, overlap=fitted.overlap
     )
     pieces = tuple(Piece(chunk.start, chunk.end, " > ".join(chunk.heading)) for chunk in chunks)
     return pieces, [format_for_embedding(content, title, chunk) for chunk in chunks]

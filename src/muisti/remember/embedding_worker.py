@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import os
 import sys
@@ -24,7 +25,14 @@ from muisti.errors import (
 from muisti.model import Memory
 from muisti.ports import Embedded, Embedder, Progress, Services, Space
 from muisti.ports.waiting import limit_wait
-from muisti.remember.embed import embed, embed_parts
+from muisti.remember.embed import (
+    USUAL,
+    embed,
+    embed_parts,
+    fit_chunking,
+    get_chunking,
+    identify_space,
+)
 
 log = logging.getLogger("muisti")
 BATCH = 32
@@ -122,11 +130,12 @@ def _embed_batch(
     timeout: float | None = None,
 ) -> None:
     """Embed and store a batch; a single long memory in parts, after those stored already."""
+    chunking = get_chunking(services.settings)
     if len(batch) > 1 or _measure(batch[0]) <= LONG_BATCH:
-        _store(services, embed(embedder, batch, between=between), timeout)
+        _store(services, embed(embedder, batch, chunking=chunking, between=between), timeout)
         return
     stored = services.vectors.count_pieces(space, batch[0].id)
-    for part in embed_parts(embedder, batch[0], stored, between=between):
+    for part in embed_parts(embedder, batch[0], stored, chunking=chunking, between=between):
         _store(services, [part], timeout)
 
 
@@ -162,14 +171,25 @@ def _measure(memory: Memory) -> int:
 
 
 def _open_space(services: Services, embedder: Embedder, timeout: float | None = None) -> Space:
-    """Return the vector space of this embedder, created if missing."""
-    identity = embedder.identity()
+    """Return the vector space of this embedder and these chunks, created if missing."""
+    chunking = get_chunking(services.settings)
+    identity = identify_space(embedder, chunking)
+    most = fit_chunking(chunking, embedder).size
+    if most < chunking.size != USUAL.size:
+        _warn_capped(chunking.size, most, identity.model)
     spaces = services.vectors.spaces()
     known = next((space for space in spaces if space.identity == identity), None)
     if known is not None and (not known.serving or len(spaces) == 1):
         return known  # otherwise there is an unfinished space of another model to be removed
     with services.store.lock(timeout):
         return services.vectors.prepare(identity)
+
+
+@functools.cache  # once for each model
+def _warn_capped(size: int, most: int, model: str) -> None:
+    log.warning(
+        "chunk_size = %d is more than %s reads: chunks have at most %d tokens", size, model, most
+    )
 
 
 def split_progress(progress: Progress | None) -> tuple[Progress | None, Progress | None]:
@@ -263,8 +283,9 @@ class EmbeddingWorker:
         try:
             embedded: list[Embedded] = []
             started = None
+            chunking = get_chunking(self._services.settings)
             for memory in memories:
-                embedded += embed(embedder, [memory])
+                embedded += embed(embedder, [memory], chunking=chunking)
                 # CPU time of this thread: other processes do not change what a search embeds. The
                 # first includes loading the model, which the query needs anyway.
                 used = time.thread_time()

@@ -10,6 +10,7 @@ from muisti.models.embedders.registry import EMBEDDERS, EmbedderOptions
 from muisti.models.http.breaker import Breaker
 from muisti.models.http.purpose import EMBEDDER
 from muisti.ports import Embedder, Identity
+from muisti.ports.vectors import get_model_identity
 from muisti.settings import Settings
 
 NONE = "none"
@@ -75,6 +76,7 @@ class SettingsEmbedders:
         with self._guard:
             if identity is None:
                 return self._get_current()
+            identity = get_model_identity(identity)
             if identity not in self._made:
                 try:
                     made = self._get_current()

@@ -12,6 +12,7 @@ from muisti.errors import BrokenFile, IndexProblem, VaultError
 from muisti.lifecycle.journal_projection import assign_messages, remove_from_event
 from muisti.model import Message
 from muisti.ports.store import ChangeSet, Removal
+from muisti.settings import Settings
 from muisti.storage.files.conversation_trash import (
     read_trash,
     remove_messages,
@@ -33,6 +34,7 @@ log = logging.getLogger("muisti")
 class FileRemoval:
     """The part of the store that removes texts."""
 
+    _settings: Settings
     index: SyncedIndex
     vault: FileVault
     journal: FileJournal
@@ -133,7 +135,7 @@ class FileRemoval:
 
     def _reread(self, paths: Sequence[str]) -> None:
         """Read changed files of conversations, and the journal, into the index."""
-        batch = IndexBatch(self.index)
+        batch = IndexBatch(self.index, self._settings)
         try:
             for path in paths:
                 if self.conversations.exists(path):

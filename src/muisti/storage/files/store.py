@@ -70,6 +70,7 @@ class FileStore(FileRemoval):
         if not settings.vault_trusted:
             disk, writable = UntrustedDisk(root), False
         self._trusted = settings.vault_trusted
+        self._settings = settings
         self.index = index
         self.vault = (FileVault if writable else ReadOnlyVault)(root, settings, clock, disk)
         self.versions_folder = FileVersions(root, settings, disk)
@@ -142,7 +143,7 @@ class FileStore(FileRemoval):
 
     def commit(self, changes: ChangeSet) -> Committed:
         """Write files, then the journal, then the index."""
-        batch = IndexBatch(self.index)
+        batch = IndexBatch(self.index, self._settings)
         created = self.vault.create(changes.created)
         try:
             files = [*created, *self._write_files(changes, batch)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from muisti.model import KINDS, RATES, Kind, Sector
+from muisti.model.salience import IDLE_DAYS
 from muisti.ports.rows import IndexChanges
 from muisti.ports.store import Clock
 from muisti.storage.memory.apply import apply_changes, promote_complete_space
@@ -35,17 +36,20 @@ class MemoryIndex(
         clock: Clock,
         kinds: Mapping[str, Kind] = KINDS,
         rates: Mapping[Sector, float] = RATES,
+        grace_days: float = IDLE_DAYS,
     ) -> None:
         self.stale = False
         """True if the store has changes that the index lacks: it must be rebuilt."""
         self._clock = clock
         self._kinds = kinds
         self._rates = rates
+        self._grace_days = grace_days
         self.database = Database()
 
     def view(self) -> View:
         """Return the current state, or that of the snapshot, at the current time."""
-        return View(self.database.tables, self._clock.now(), self._kinds, self._rates)
+        now = self._clock.now()
+        return View(self.database.tables, now, self._kinds, self._rates, self._grace_days)
 
     def is_ready(self) -> bool:
         """Return whether the index has everything that is stored."""

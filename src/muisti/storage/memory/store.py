@@ -121,7 +121,12 @@ class MemoryStore(MemoryRemoval):
             return IndexChanges(
                 memories=[project_memory(record.memory) for record in self._state.records.values()],
                 texts=texts,
-                journal=project_events(self._events, self._index, restart=True),
+                journal=project_events(
+                    self._events,
+                    self._index,
+                    restart=True,
+                    grace_days=self._settings.salience_decay_days,
+                ),
             )
 
     def count(self) -> tuple[int, int]:
@@ -156,7 +161,10 @@ class MemoryStore(MemoryRemoval):
                 left = [memory for id_, memory in written.items() if id_ not in removed]
                 rows = [project_memory(memory) for memory in left]
                 try:
-                    journal = project_events(events, self._index) if events else None
+                    grace = self._settings.salience_decay_days
+                    journal = (
+                        project_events(events, self._index, grace_days=grace) if events else None
+                    )
                     self._index.apply(IndexChanges(rows, removed, texts, journal=journal))
                 except IndexProblem as error:
                     log.warning("the change is saved; the index will be updated later: %s", error)

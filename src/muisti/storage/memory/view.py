@@ -29,6 +29,7 @@ class View:
     clock_time: datetime
     kinds: Mapping[str, Kind]
     rates: Mapping[Sector, float]
+    grace_days: float
     chain_ends: dict[datetime | None, ChainEnds[datetime]] = field(default_factory=dict)
     """When memories were replaced, by `known_at`."""
 
@@ -91,7 +92,8 @@ class View:
         usage = self.tables.usage.get(written.id, _NEVER_USED)
         kind = self.kinds.get(written.kind)
         trace = make_trace(written, usage, kind.decay_per_day if kind else None)
-        return compute_salience(replace(trace, rate=self.rates[written.sector]), at)
+        rate = self.rates[written.sector]
+        return compute_salience(replace(trace, rate=rate, grace_days=self.grace_days), at)
 
     def superseding(self, memory_id: str) -> list[Link]:
         """Return the confirmed links by which memories supersede this one, also deleted ones."""

@@ -31,6 +31,7 @@ from muisti.errors import (
 )
 from muisti.filesystem import Tree, UnsafeFile, is_running
 from muisti.model import KINDS, RATES, Filter, Kind, Sector
+from muisti.model.salience import IDLE_DAYS
 from muisti.storage.clock import SystemClock
 from muisti.storage.sqlite.filters import Condition, build_condition
 from muisti.storage.sqlite.migrate import migrate
@@ -167,13 +168,14 @@ class Database:
         kinds: Mapping[str, Kind] = KINDS,
         rates: Mapping[Sector, float] = RATES,
         identify_vault: Callable[[], int] | None = None,
+        grace_days: float = IDLE_DAYS,
     ) -> None:
         self._folder = folder
         self.owner = IndexOwner(identify_vault)
         self._timeout = timeout
         self._clock = clock or SystemClock()
-        self.salience = salience_sql(kinds, rates)
-        self.salience_recorded = salience_sql(kinds, rates, now=RECORDED)
+        self.salience = salience_sql(kinds, rates, grace_days=grace_days)
+        self.salience_recorded = salience_sql(kinds, rates, RECORDED, grace_days)
         """The SQL expression for the salience at the time up to which decay was recorded."""
         self._guard = threading.RLock()
         self.held = Held()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from muisti.model import RATES, Kind, Sector
-from muisti.model.salience import Factors, salience_by_kind, salience_by_sector
+from muisti.model.salience import IDLE_DAYS, Factors, salience_by_kind, salience_by_sector
 
 _DAY = 86_400_000_000
 _HOUR = 3_600_000_000
@@ -59,7 +59,10 @@ class SqliteArithmetic:
 
 
 def salience_sql(
-    kinds: Mapping[str, Kind], rates: Mapping[Sector, float] = RATES, now: str = NOW
+    kinds: Mapping[str, Kind],
+    rates: Mapping[Sector, float] = RATES,
+    now: str = NOW,
+    grace_days: float = IDLE_DAYS,
 ) -> str:
     """Return the SQL for the salience of `memories m` with `usage u` at the time `now`."""
     sectors = "".join(f" WHEN '{sector}' THEN {rate!r}" for sector, rate in rates.items())
@@ -79,7 +82,8 @@ def salience_sql(
         (kind.name, kind.decay_per_day) for kind in kinds.values() if kind.decay_per_day is not None
     ]
     by_kind = "".join(
-        f" WHEN '{name}' THEN {salience_by_kind(ops, factors, decay)}" for name, decay in decays
+        f" WHEN '{name}' THEN {salience_by_kind(ops, factors, decay, grace_days)}"
+        for name, decay in decays
     )
     return f"(CASE m.kind{by_kind} ELSE {by_sector} END)" if by_kind else by_sector
 

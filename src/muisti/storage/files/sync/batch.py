@@ -10,6 +10,7 @@ from pathlib import PurePath
 from muisti.errors import IndexBusy, VaultFull
 from muisti.lifecycle.journal_projection import project_events
 from muisti.model import DocumentSource, Problem
+from muisti.model.salience import IDLE_DAYS
 from muisti.ports.rows import IndexChanges, JournalChanges, MemoryRow, TextRow
 from muisti.remember.index_rows import (
     LONG_AGO,
@@ -42,6 +43,7 @@ class IndexBatch:
     def __init__(self, index: IndexState, settings: Settings | None = None) -> None:
         self._index = index
         self._trusted = settings is None or settings.vault_trusted
+        self._grace_days = IDLE_DAYS if settings is None else settings.salience_decay_days
         self._memories: list[MemoryRow] = []
         self._removed: list[str] = []
         self._texts: list[TextRow] = []
@@ -95,7 +97,9 @@ class IndexBatch:
     def read_journal(self, delta: JournalDelta) -> None:
         """Fold new events into the usage of memories, sessions and document sources."""
         self._offsets = dict(delta.offsets)
-        self._journal = project_events(delta.events, self._index, restart=delta.restarted)
+        self._journal = project_events(
+            delta.events, self._index, restart=delta.restarted, grace_days=self._grace_days
+        )
         if not self._trusted:
             self._journal = replace(self._journal, sources=_keep_own_sources(self._journal.sources))
         self._reread = [path for path, source in self._journal.sources.items() if source]
