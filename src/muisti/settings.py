@@ -73,6 +73,12 @@ class Settings:
     vanished_share: float = _setting(
         0.2, "Share of files that may be missing before a sync needs confirmation.", low=0, high=1
     )
+    summarize_token_threshold: int = _setting(
+        50_000,
+        "Tokens of a session's memories above which it needs a summary, which sessions, stats and "
+        "the MCP server report.",
+        low=1,
+    )
     record_recall: bool = _setting(True, "Record in the journal which memories a search returned.")
     embedder: str = _setting(
         "onnx",

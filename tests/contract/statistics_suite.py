@@ -109,6 +109,21 @@ class StatisticsContract:
                 assert bool(let_through) is (least < wanted)
                 assert bool(index.weakest(least, ())) is (least > wanted)
 
+    def test_F7_long_sessions_are_found_by_what_they_created_and_said_again(
+        self, index: SearchIndex
+    ) -> None:
+        add(
+            index,
+            filed(1, "x" * 100, session_id="short"),
+            filed(2, "y" * 300, session_id="long"),
+            filed(3, "z" * 300),
+        )
+        happen(index, Event("reinforced", NOON, (ident(3),), "short", {"salience": 1.0}))
+        assert index.find_long_sessions(350) == ["short"]
+        assert index.find_long_sessions(250) == ["long", "short"]
+        assert index.find_long_sessions(250, ["long", "unknown"]) == ["long"]
+        assert index.find_long_sessions(250, []) == []
+
     def test_live_bytes_are_of_what_is_not_deleted(self, index: SearchIndex) -> None:
         assert index.live_bytes() == 0
         add(index, filed(1, "x" * 10), filed(2, "y" * 20), filed(3, "z" * 40, deleted_at=NOON))

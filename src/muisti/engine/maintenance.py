@@ -11,6 +11,7 @@ from typing import Unpack
 
 from muisti.engine.search import Search
 from muisti.errors import EmbedderProblem
+from muisti.lifecycle.sessions import find_long_sessions
 from muisti.model import Problem, Stats, SyncReport, VerifyReport
 from muisti.model.argument_names import to_field_names
 from muisti.ports import Progress
@@ -28,7 +29,11 @@ class Maintenance(Search):
     def get_stats(self) -> Stats:
         """Return the vault's statistics."""
         stats = self._read(lambda services: services.index.stats())
-        stats = replace(stats, problems=(*stats.problems, *self._services.store.problems()))
+        stats = replace(
+            stats,
+            problems=(*stats.problems, *self._services.store.problems()),
+            long_sessions=self._read_index(find_long_sessions),
+        )
         if self.settings.embedder == "none" and stats.embedding_model is None:
             return replace(stats, waiting_count=0)  # nothing will be embedded
         return stats

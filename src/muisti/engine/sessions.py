@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from muisti.engine.runtime import Runtime
 from muisti.errors import InvalidRequest
 from muisti.lifecycle import sessions
@@ -50,7 +52,9 @@ class Sessions(Runtime):
 
     def get_session(self, session_id: str) -> Session:
         """Return a session. Raises SessionNotFound."""
-        return self._read(sessions.require_session, session_id)
+        found = self._read(sessions.require_session, session_id)
+        long = self._read_index(sessions.find_long_sessions, [found.id])
+        return replace(found, needs_summary=found.id in long)
 
     def list_sessions(
         self, project: str | None = None, *, user: str | None = None, limit: int = 50
@@ -59,7 +63,9 @@ class Sessions(Runtime):
         check_page(limit, 0)
         project = None if project == ALL else project
         user = None if user == ALL else user
-        return self._read(lambda services: services.index.sessions(project, limit, user))
+        found = self._read(lambda services: services.index.sessions(project, limit, user))
+        long = self._read_index(sessions.find_long_sessions, [one.id for one in found])
+        return [replace(one, needs_summary=one.id in long) for one in found]
 
     def link_to_session(self, memory_id: str, session_id: str, use: str = "recalled") -> None:
         """Record that a session created, recalled, updated or reinforced a memory.
@@ -84,11 +90,17 @@ class Sessions(Runtime):
         return self._read(sessions.get_by_session, session_id)
 
     def get_session_context(self, session_id: str) -> list[Memory]:
-        """Return the memories that a session created, oldest first."""
+        """Return the memories that a session created or said again, oldest first.
+
+        What was said again was merged into an earlier memory. Raises SessionNotFound.
+        """
         return self._read(sessions.get_session_context, session_id)
 
     def get_raw_session_content(self, session_id: str) -> str:
-        """Return the contents of the memories that a session created as one text, for a summary."""
+        """Return the contents of `get_session_context` as one text, for a summary.
+
+        Raises SessionNotFound.
+        """
         return sessions.join_contents(self.get_session_context(session_id))
 
     def get_session_token_count(self, session_id: str) -> int:

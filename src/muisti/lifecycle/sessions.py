@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 
 from muisti.errors import InvalidRequest, SessionNotFound
 from muisti.model import Event, EventName, Filter, Memory, Session, SessionAction, SessionUse
@@ -119,10 +120,45 @@ def get_by_session(services: Services, session_id: str) -> list[Memory]:
 
 
 def get_session_context(services: Services, session_id: str) -> list[Memory]:
-    """Return the memories a session created, oldest first. Raises SessionNotFound."""
-    list_session_uses(services, session_id)  # raises SessionNotFound
-    where = replace(_see(services, session_id), session=session_id)
-    return services.index.select(where, order="created_at", limit=None)
+    """Return what a session said, oldest first. Raises SessionNotFound.
+
+    These are the memories it created, and those that it said again and thereby reinforced: a
+    duplicate is merged into the memory of an earlier session.
+    """
+    uses = list_session_uses(services, session_id)
+    where = _see(services, session_id)
+    created = services.index.select(
+        replace(where, session=session_id), order="created_at", limit=None
+    )
+    said_at = {memory.id: memory.created_at for memory in created}
+    repeated: dict[str, datetime] = {}
+    for use in uses:
+        if use.use is SessionAction.REINFORCED and use.memory_id not in said_at:
+            repeated.setdefault(use.memory_id, use.at)
+    if not repeated:
+        return created
+    said_at |= repeated
+    visible = services.index.get_many(filter_visible(services, list(repeated), where))
+    return sorted([*created, *visible], key=lambda memory: said_at[memory.id])
+
+
+def find_long_sessions(services: Services, among: Sequence[str] | None = None) -> dict[str, int]:
+    """Return the sessions that need a summary, with their tokens. Among: only these; None: all.
+
+    Their memories have more tokens than the setting allows; none of them is a summary, and the
+    session was not ended with one. The longest is first.
+    """
+    threshold = services.settings.summarize_token_threshold
+    found = {}
+    for session_id in services.index.find_long_sessions(threshold * CHARS_PER_TOKEN, among):
+        session = services.index.session(session_id)
+        memories = get_session_context(services, session_id)
+        tokens = count_tokens(memories)
+        is_summarized = any(memory.kind == "summary" for memory in memories)
+        is_summarized = is_summarized or (session is not None and bool(session.summary))
+        if tokens > threshold and not is_summarized:
+            found[session_id] = tokens
+    return dict(sorted(found.items(), key=lambda item: -item[1]))
 
 
 def _see(services: Services, session_id: str) -> Filter:

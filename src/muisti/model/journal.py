@@ -66,6 +66,8 @@ class Session:
     ended_at: datetime | None = None
     summary: str = ""
     tool_calls: int = 0
+    needs_summary: bool = False
+    """Whether its memories have more tokens than `summarize_token_threshold`, and no summary."""
 
 
 @dataclass(frozen=True, slots=True)

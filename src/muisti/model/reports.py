@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -137,6 +137,8 @@ class Stats:
     waiting_count: int = 0
     """Memories, messages and sections that are not embedded yet."""
     problems: tuple[Problem, ...] = ()
+    long_sessions: Mapping[str, int] = field(default_factory=dict)
+    """Sessions that need a summary, by ID, with the tokens of their memories; longest first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -325,6 +325,14 @@ class Statistics(Protocol):
         """Return figures about the whole vault."""
         ...
 
+    def find_long_sessions(self, length: int, among: Sequence[str] | None = None) -> list[str]:
+        """Return the sessions whose memories may have so many characters together.
+
+        Memories that a session reinforced count too. A few may have less; none is left out.
+        Among: only these sessions; None: all, which reads every memory of a session.
+        """
+        ...
+
     def problems(self) -> list[Problem]:
         """Return what the index could not read from the store, and why, sorted by path."""
         ...

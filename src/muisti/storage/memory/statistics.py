@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 
-from muisti.model import Problem, Stats
+from muisti.model import Problem, SessionAction, Stats
 from muisti.ports.search import Footprint
 from muisti.storage.memory.tables import Entry, Tables
 from muisti.storage.memory.view import View
@@ -41,6 +41,26 @@ class MemoryStatistics:
             waiting_count=len(tables.spaces[-1].waiting if tables.spaces else embeddable),
             problems=(),
         )
+
+    def find_long_sessions(self, length: int, among: Sequence[str] | None = None) -> list[str]:
+        """Return the sessions whose memories may have so many characters together."""
+        view = self.view()
+        alive = {
+            entry.memory.id: entry.memory
+            for entry in view.memories()
+            if entry.memory.deleted_at is None
+        }
+        said = {(one.session_id, one.id) for one in alive.values() if one.session_id is not None}
+        said |= {
+            (use.session_id, use.memory_id)
+            for use in view.tables.uses
+            if use.use is SessionAction.REINFORCED and use.memory_id in alive
+        }
+        lengths: Counter[str] = Counter()
+        for session_id, memory_id in said:
+            lengths[session_id] += len(alive[memory_id].content) + 2
+        wanted = lengths if among is None else lengths.keys() & set(among)
+        return sorted(id_ for id_ in wanted if lengths[id_] >= length)
 
     def problems(self) -> list[Problem]:
         """Return nothing: there are no files."""

@@ -50,6 +50,20 @@ class SqliteStatistics:
                 problems=tuple(read_problems(db)),
             )
 
+    def find_long_sessions(self, length: int, among: Sequence[str] | None = None) -> list[str]:
+        """Return the sessions whose memories may have so many characters together."""
+        condition, values = "IS NOT NULL", []
+        if among is not None:
+            condition, values = "IN (SELECT value FROM json_each(?))", 2 * [to_json(among)]
+        sql = f"""SELECT s.session_id FROM (
+                      SELECT session_id, id FROM memories WHERE session_id {condition}
+                      UNION SELECT session_id, memory_id FROM uses
+                      WHERE session_id {condition} AND what = 'reinforced'
+                  ) s JOIN memories m USING (id) WHERE m.deleted_at IS NULL
+                  GROUP BY 1 HAVING sum(length(m.content) + 2) >= ? ORDER BY 1"""
+        with self._db.read_transaction() as db:
+            return [session_id for (session_id,) in fetch(db, sql, (*values, length))]
+
     def count_decayed(self, least: float) -> int:
         """Return how many memories lost at least this much salience since decay was recorded."""
         lost = f"{self._salience_recorded} - {self._db.salience}"

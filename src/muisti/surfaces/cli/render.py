@@ -413,6 +413,7 @@ def print_stats(stats: Stats, root: str) -> None:
     if stats.waiting_count:
         embeddings += f", {format_count(stats.waiting_count, 'memory')} not embedded yet"
     projects = {name or "(none)": number for name, number in stats.by_project.items()}
+    long = [f"{id_} (about {tokens:,} tokens)" for id_, tokens in stats.long_sessions.items()]
     rows: Mapping[str, object] = {
         "vault": root,
         "memories": stats.total_count,
@@ -428,6 +429,8 @@ def print_stats(stats: Stats, root: str) -> None:
         "sectors": _format_counts(stats.by_sector),
         "projects": _format_counts(projects),
     }
+    if long:
+        rows = {**rows, "to summarize": ", ".join(long)}
     out = new_console()
     for name, value in rows.items():
         out.print(f"[dim]{name:>14}[/]  {escape(str(value))}", soft_wrap=True)

@@ -79,6 +79,9 @@ def list_(
         print_json(found)
     elif found:
         render.print_sessions(found, render.current_time())
+        for one in found:
+            if one.needs_summary:
+                note(f"Session {one.id} needs a summary: muisti session show {one.id} --raw")
     elif project is not None or user is not None:
         note(f"Note: {hint}" if hint else "No matching sessions.")
     else:

@@ -9,12 +9,15 @@ from typing import cast
 from muisti.aio import MemoryService
 from muisti.errors import MemoryNotFound
 from muisti.model import EntryType, Memory, SearchResult
+from muisti.recall.fence import quote_text
 from muisti.recall.filters import ALL, OPTIONS, FilterOptions
 from muisti.surfaces.mcp.results import Entry
 from muisti.surfaces.mcp.scope import SHOWN_TIERS, AgentScope
 
 PARTIAL_ID_LENGTHS = range(8, 36)
 """Lengths of the start or end of an ID."""
+MOST_SESSIONS = 50
+"""The latest sessions that an overview looks at."""
 MOST_READ = 2_000
 """Memories that an overview looks through for pinned or unverified ones, the latest first."""
 
@@ -57,6 +60,15 @@ def only_unverified(options: FilterOptions) -> FilterOptions:
     if "trusted" not in OPTIONS:
         return options
     return cast("FilterOptions", {**options, "trusted": False})
+
+
+async def describe_long_sessions(memory: MemoryService, agent: AgentScope, project: str) -> str:
+    """Return which sessions of the agent's scope need a summary, or ""."""
+    sessions = await memory.list_sessions(project, user=agent.user, limit=MOST_SESSIONS)
+    long = [quote_text(one.id) for one in sessions if one.needs_summary]
+    if not long:
+        return ""
+    return f"To summarize, as their memories are long: session {', '.join(long[:3])}."
 
 
 async def list_overview(

@@ -24,7 +24,13 @@ from muisti.errors import MuistiError, NotFound
 from muisti.recall.fence import fence_text
 from muisti.surfaces.mcp import results
 from muisti.surfaces.mcp.errors import describe_error
-from muisti.surfaces.mcp.reads import list_overview, make_entries, read_visible, resolve_id
+from muisti.surfaces.mcp.reads import (
+    describe_long_sessions,
+    list_overview,
+    make_entries,
+    read_visible,
+    resolve_id,
+)
 from muisti.surfaces.mcp.scope import AgentScope
 from muisti.surfaces.mcp.vault import LazyVault
 
@@ -47,7 +53,8 @@ def add_resources(
             agent = AgentScope(memory.settings, project, user)
             filters = agent.make_filter(agent.project)
             found = await list_overview(memory, agent, filters, RECENT)
-            content = results.render_list(await make_entries(memory, found)).content[0]
+            note = await describe_long_sessions(memory, agent, agent.project)
+            content = results.render_list(await make_entries(memory, found), note=note).content[0]
             assert isinstance(content, TextContent)
             return content.text
 

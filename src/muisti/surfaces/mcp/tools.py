@@ -23,6 +23,7 @@ from muisti.remember.options import UpdateOptions
 from muisti.surfaces.mcp import results
 from muisti.surfaces.mcp.errors import drop_commands
 from muisti.surfaces.mcp.reads import (
+    describe_long_sessions,
     list_overview,
     make_entries,
     make_hit_entries,
@@ -152,8 +153,9 @@ class Tools:
         if not query.strip():
             listing = list_overview(memory, agent, options, limit, unverified=unverified)
             found = await with_progress(listing, "reading")
+            notes = [describe_project(where), await describe_long_sessions(memory, agent, where)]
             return results.render_list(
-                await make_entries(memory, found), note=describe_project(where)
+                await make_entries(memory, found), note=" ".join(filter(None, notes))
             )
         options["source"] = (EntryType.MEMORY, EntryType.DOCUMENT)
         if unverified:  # documents and messages cannot be confirmed

@@ -82,6 +82,10 @@ class Session(ResponseModel):
     ended_at: datetime | None
     summary: str
     tool_calls: int
+    needs_summary: bool = Field(
+        description="Whether its memories have more tokens than `summarize_token_threshold`, "
+        "and no summary."
+    )
 
 
 class SessionsQuery(QueryModel):

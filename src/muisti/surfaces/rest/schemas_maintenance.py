@@ -116,6 +116,9 @@ class Stats(ResponseModel):
     embedding_model: str | None
     waiting_count: int
     problems: list[FileProblem]
+    long_sessions: dict[str, int] = Field(
+        description="Sessions that need a summary, with the tokens of their memories."
+    )
 
 
 class SyncRequest(RequestModel):
