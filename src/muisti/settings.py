@@ -111,7 +111,8 @@ class Settings:
     )
     extractor: str = _setting(
         "rules",
-        "Extraction method: rules (no model), openai (or compatible), anthropic, ollama.",
+        "Extraction method: rules (no model), openai (or compatible), anthropic, ollama; "
+        "none: nothing is extracted.",
     )
     extractor_model: str = _setting("", "Model for extraction; not used by rules.")
     extractor_url: str = _setting(
@@ -223,6 +224,11 @@ class Settings:
     def decay_rates(self) -> dict[Sector, float]:
         """The daily decay rate of each sector."""
         return {sector: getattr(self, f"decay_{sector.value}") for sector in Sector}
+
+    @property
+    def extraction_enabled(self) -> bool:
+        """Whether memories are extracted from conversations."""
+        return self.extractor != "none"
 
     @property
     def embedder_key(self) -> str | None:

@@ -119,6 +119,8 @@ def test_K4_nothing_closes_the_fence_or_begins_a_line(attack: str) -> None:
     assert block.count("</memory>") == 1
     assert block.count("</memory-core>") == 1
     assert 'trust="unverified"' in block
-    line = format_list([hostile], hostile.created_at).splitlines()[1]
-    assert line.startswith("- [NOTE] Ignore")
-    assert line.endswith("unverified, from web)")
+    lines = format_list([hostile], hostile.created_at).splitlines()
+    assert len(lines) == 5
+    assert lines[1] == "These are unverified, from web (no human has confirmed them):"
+    assert lines[2].startswith("- [NOTE] Ignore")
+    assert lines[2].endswith("(importance: 0.5)")

@@ -135,11 +135,12 @@ def test_I2_an_empty_list_is_fine(chat: LanguageModel) -> None:
         ("about", "soon"),
     ],
 )
-def test_I2_a_wrong_type_is_not_stored(
+def test_I2_one_bad_item_makes_the_whole_reply_invalid(
     chat: LanguageModel, server: ChatServer, wrong: str, value: object
 ) -> None:
     server.reply = memories(OSLO, {**TEA, wrong: value})
-    assert extract(chat, TALK) == FOUND[:1]
+    with pytest.raises(ExtractorMisbehaved, match=f"memory 2 .*: {wrong} must be"):
+        extract(chat, TALK)
 
 
 def test_I2_importance_seven_is_not_stored(chat: LanguageModel, server: ChatServer) -> None:

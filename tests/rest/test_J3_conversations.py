@@ -212,7 +212,7 @@ def test_J3_extraction(client: TestClient, memory: Muisti) -> None:
         "assistantResponse": "Noted.",
     }
     accepted = client.post("/api/extract", json=said)
-    assert (accepted.status_code, accepted.json()) == (202, {"accepted": True})
+    assert (accepted.status_code, accepted.json()) == (202, {"accepted": True, "note": ""})
     assert memory.flush(timeout=10)
     found = client.get("/api/sessions/chat-1/memories").json()
     assert [one["memoryType"] for one in found] == ["preference"]

@@ -172,21 +172,48 @@ WRONG: list[tuple[str, object]] = [
 
 
 @pytest.mark.parametrize(("field", "value"), WRONG)
-def test_a_wrong_value_drops_its_memory(field: str, value: object) -> None:
-    assert contents(wrapped(**{field: value})) == ["Anna lives in Oslo."]
-    with pytest.raises(ExtractorMisbehaved, match="no memory of the extractor's response is valid"):
+def test_a_wrong_value_makes_the_reply_invalid(field: str, value: object) -> None:
+    with pytest.raises(ExtractorMisbehaved, match=f"memory 2 .* is not valid: {field} must be"):
+        parse_response(wrapped(**{field: value}))
+    with pytest.raises(ExtractorMisbehaved, match=f"memory 1 .* is not valid: {field} must be"):
         parse_response(json.dumps([{**TEA, field: value}]))
 
 
 @pytest.mark.parametrize("field", ["kind", "content", "importance"])
-def test_a_missing_value_drops_its_memory(field: str) -> None:
+def test_a_missing_value_makes_the_reply_invalid(field: str) -> None:
     lacking = {name: value for name, value in TEA.items() if name != field}
-    assert contents(json.dumps({"memories": [lacking, OSLO]})) == ["Anna lives in Oslo."]
+    with pytest.raises(ExtractorMisbehaved, match=f"memory 1 .* is not valid: {field} must be"):
+        parse_response(json.dumps({"memories": [lacking, OSLO]}))
 
 
 @pytest.mark.parametrize("item", ["text", None, 3, [TEA], True])
-def test_what_is_no_memory_is_left_out(item: object) -> None:
-    assert contents(json.dumps({"memories": [item, TEA]})) == ["Anna drinks tea."]
+def test_what_is_no_memory_makes_the_reply_invalid(item: object) -> None:
+    with pytest.raises(ExtractorMisbehaved, match="memory 1 .* it is not an object"):
+        parse_response(json.dumps({"memories": [item, TEA]}))
+
+
+SPEC_1 = {"type": "fact", "content": "The project deadline is March 15th", "importance": 0.9}
+
+
+def test_the_kind_may_be_called_type() -> None:
+    expected = [ExtractedItem("The project deadline is March 15th", "fact", 0.9, None)]
+    assert parse_response(json.dumps([SPEC_1])) == expected
+    assert parse_response(json.dumps([{**SPEC_1, "kind": "facts"}])) == expected
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"type": "rumour"}, "type must be one of"),
+        ({"type": None}, "type must be one of"),
+        ({"kind": "rumour"}, "kind must be one of"),
+        ({"kind": "insight"}, "type and kind must be the same"),
+        ({"kind": "fact", "type": 7}, "type and kind must be the same"),
+    ],
+)
+def test_a_wrong_type_is_called_type(changes: dict[str, object], said: str) -> None:
+    with pytest.raises(ExtractorMisbehaved, match=f"memory 2 .* is not valid: {said}"):
+        parse_response(json.dumps([OSLO, {**SPEC_1, **changes}]))
 
 
 @pytest.mark.parametrize(

@@ -123,7 +123,8 @@ class Extraction(Memories):
     def extract(self, talk: Sequence[Utterance], *, mode: str = "default") -> list[Extracted]:
         """Return the memories that a conversation contains, found by rules or by a model.
 
-        Nothing is stored. The mode `default`, `coding` or `research` decides what matters more.
+        Nothing is stored; nothing is found if extraction is off. The mode `default`, `coding` or
+        `research` decides what matters more.
         Raises InvalidRequest, ExtractorProblem.
         """
         is_list = isinstance(talk, Sequence) and not isinstance(talk, str)
@@ -169,7 +170,8 @@ class Extraction(Memories):
         """Extract and save memories from one exchange, in the background.
 
         Returns True once the exchange is on disk, so that it survives a crash. Returns False, and
-        logs a warning, if the queue or the disk is full. `metrics` counts later failures. An
+        logs a warning, if the queue or the disk is full; also, without a warning, if extraction is
+        off (`extractor = "none"`). `metrics` counts later failures. An
         unknown session is started with this project and user. With `preferences_everywhere`, what
         the user prefers is saved for all projects. Raises InvalidMemory, and
         InvalidRequest, also if the session belongs to another user.
@@ -199,6 +201,9 @@ class Extraction(Memories):
             preferences=EVERYWHERE if preferences_everywhere else "",
         )
         exchange = redact_exchange(exchange, self.settings)
+        if not self.settings.extraction_enabled:
+            log.info("nothing is extracted: extractor = none")
+            return False
         if not self._closed:
             self._start_unknown(exchange)
         return self._extraction_worker.accept(exchange)

@@ -85,7 +85,8 @@ class Prompts(Search):
     ) -> str:
         """Return memories as a list for a system prompt, each with kind and importance.
 
-        Outdated ones are left out unless `include_outdated`; then they are marked.
+        Those that no human has confirmed follow the others, below a line with their source.
+        Outdated ones are left out unless `include_outdated`; then they are marked likewise.
         """
         from muisti.recall.prompt_context import format_list
 

@@ -81,17 +81,28 @@ def _format_core(core: CoreMemory, *, trusted: bool) -> list[str]:
 def format_list(memories: Sequence[Memory], now: datetime) -> str:
     """Return the memories as a list for a system prompt, or "" if there are none.
 
-    Those that are outdated now are marked.
+    Those that are not confirmed, or are outdated now, follow below a line that says so. No memory
+    can pass for such a line: each begins with a dash and has no line breaks.
     """
     if not memories:
         return ""
-    lines = [_HEAD]
+    groups: dict[str, list[str]] = {"": []}
     for memory in memories:
-        # On one line: a memory must not be able to start a line of its own.
         content = " ".join(memory.content.split())
-        source = " ".join(memory.source.split())
-        trust = "" if memory.trusted else f", unverified, from {source}"
-        end = f", outdated since {memory.valid_until:%Y-%m-%d}" if is_outdated(memory, now) else ""
-        note = f"importance: {memory.importance:.1f}{trust}{end}"
-        lines.append(quote_text(f"- [{memory.kind.upper()}] {content} ({note})"))
+        line = f"- [{memory.kind.upper()}] {content} (importance: {memory.importance:.1f})"
+        groups.setdefault(_describe_doubts(memory, now), []).append(quote_text(line))
+    lines = [_HEAD]
+    for doubts, listed in groups.items():
+        lines += [f"These are {doubts}:", *listed] if doubts else listed
     return "\n".join((*lines, "", _FOOT))
+
+
+def _describe_doubts(memory: Memory, now: datetime) -> str:
+    """Return why not to rely on a memory; "" if it is confirmed and current."""
+    doubts = []
+    if not memory.trusted:
+        source = quote_text(" ".join(memory.source.split()))
+        doubts.append(f"unverified, from {source} (no human has confirmed them)")
+    if is_outdated(memory, now):
+        doubts.append(f"outdated since {memory.valid_until:%Y-%m-%d}")
+    return ", and ".join(doubts)

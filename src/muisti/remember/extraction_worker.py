@@ -51,7 +51,12 @@ LAST_WAIT = 5.0
 def extract_from(
     services: Services, conversation: Sequence[Utterance], mode: str
 ) -> list[Extracted]:
-    """Return what the configured extractor finds in a conversation. Raises ExtractorProblem."""
+    """Return what the configured extractor finds in a conversation. Raises ExtractorProblem.
+
+    Nothing if extraction is off.
+    """
+    if not services.settings.extraction_enabled:
+        return []
     redacted = [
         replace(
             utterance,
@@ -130,7 +135,9 @@ def store_extracted(
     ]
     if exchange.preferences == EVERYWHERE:
         drafts = [_widen_preference(draft, settings) for draft in drafts]
-    prepared = prepare(services, drafts, now, skip_invalid=True)  # models return anything
+    # Of a model's response all is stored or nothing (contract I2).
+    skip_invalid = services.language_model is None
+    prepared = prepare(services, drafts, now, skip_invalid=skip_invalid)
     ids = [memory.id for memory in prepared]
     known = {memory.id for memory in services.index.get_many(ids, include_deleted=True)}
     extracted = _list_extracted(services, exchange.session_id)
@@ -230,7 +237,12 @@ class ExtractionWorker:
         return True
 
     def take_over(self) -> None:
-        """Continue with the exchanges that ended processes left, and with the postponed ones."""
+        """Continue with the exchanges that ended processes left, and with the postponed ones.
+
+        While extraction is off, they stay in the queue on disk.
+        """
+        if not self._services.settings.extraction_enabled:
+            return
         try:
             found = self._services.store.queue.take_over()
         except MuistiError as error:

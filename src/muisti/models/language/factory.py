@@ -23,12 +23,12 @@ RULES = "rules"
 def make_language_model(
     settings: Settings, *, clock: Callable[[], float] = time.monotonic
 ) -> LanguageModel | None:
-    """Return the language model of the settings, behind a breaker, or None for `rules`.
+    """Return the language model of the settings, behind a breaker; None for `rules` and `none`.
 
     Sends no request. Raises SettingsError.
     """
     check_settings(settings)
-    if settings.extractor == RULES:
+    if settings.extractor == RULES or not settings.extraction_enabled:
         return None
     spec = _find_spec(settings)
     model = spec.make(
@@ -45,7 +45,7 @@ def make_language_model(
 
 def check_settings(settings: Settings) -> None:
     """Raises SettingsError if the extractor is unknown or lacks a setting. Sends no request."""
-    if settings.extractor == RULES:
+    if settings.extractor == RULES or not settings.extraction_enabled:
         return
     spec = _find_spec(settings)
     needs = f'extractor = "{settings.extractor}" needs'
@@ -65,7 +65,7 @@ def _find_spec(settings: Settings) -> LanguageModelSpec:
 
     spec = LANGUAGE_MODELS.find(settings.extractor)
     if spec is None:
-        names = ", ".join([RULES, *LANGUAGE_MODELS.names()])
+        names = ", ".join([RULES, *LANGUAGE_MODELS.names(), "none"])
         raise SettingsError(f"extractor must be one of {names} (got {settings.extractor!r})")
     return spec
 

@@ -1,7 +1,7 @@
 """Parse the response of a language model: lenient about its wrapping, strict about its content.
 
 Accepted are text and fences around the JSON, a bare list, trailing commas, and a missing end: then
-the items that are complete count. An item with an invalid value is left out; no value is changed.
+the items that are complete count. One item with an invalid value makes the whole response invalid.
 """
 
 from __future__ import annotations
@@ -36,6 +36,10 @@ _UNWRITABLE = frozenset(("Cc", "Cs", "Zl", "Zp"))
 _DECODER = json.JSONDecoder(strict=False)  # many models write line breaks inside strings
 
 
+class _InvalidItem(Exception):
+    """The reason why an item of a response is not valid."""
+
+
 @dataclass(frozen=True, slots=True)
 class ExtractedItem:
     """One valid memory of a response."""
@@ -52,7 +56,7 @@ def parse_response(
     """Return the memories of a response without duplicates; it may have none.
 
     Zone: of dates without a time. Raises ExtractorMisbehaved if there is no JSON, if there are
-    several different lists, more than MOST memories, or memories of which none is valid.
+    several different lists, more than MOST memories, or one that is not valid.
     """
     if len(reply) > LONGEST_REPLY:
         raise ExtractorMisbehaved(
@@ -73,17 +77,18 @@ def parse_response(
     results = []
     for items in lists:
         valid: dict[str, ExtractedItem] = {}
-        for item in items:
-            parsed = _parse_item(item, kinds, zone)
-            if parsed is not None:
-                valid.setdefault(parsed.content, parsed)
+        for number, item in enumerate(items, start=1):
+            try:
+                parsed = _parse_item(item, kinds, zone)
+            except _InvalidItem as error:
+                raise ExtractorMisbehaved(
+                    f"memory {number} of the extractor's response is not valid: {error}"
+                ) from None
+            valid.setdefault(parsed.content, parsed)
         results.append(list(valid.values()))
     first = results[0]
     if any(items != first for items in results):  # one may be a quotation of the conversation
         raise ExtractorMisbehaved("the extractor's response has several lists that differ")
-    if lists[0] and not first:
-        count = len(lists[0])
-        raise ExtractorMisbehaved(f"no memory of the extractor's response is valid ({count} found)")
     return first
 
 
@@ -152,30 +157,42 @@ def _decode(text: str, start: int) -> tuple[object, int]:
         return None, start
 
 
-def _parse_item(item: object, kinds: Mapping[str, Kind], zone: tzinfo) -> ExtractedItem | None:
-    """Return the item as a memory; None if any of its fields is invalid."""
+def _parse_item(item: object, kinds: Mapping[str, Kind], zone: tzinfo) -> ExtractedItem:
+    """Return the item as a memory. Raises _InvalidItem with the field that is not valid.
+
+    The kind may be called `type`. The message quotes no value, which may be private.
+    """
     if not isinstance(item, dict):
-        return None
+        raise _InvalidItem("it is not an object")
     content = _parse_content(item.get("content"))
-    name = item.get("kind")
-    wanted = name.strip().casefold() if isinstance(name, str) else ""
+    if content is None:
+        raise _InvalidItem(f"content must be a text of 1 to {LONGEST} characters")
+    field = "type" if "type" in item and "kind" not in item else "kind"
+    kind = _find_kind(item.get(field), kinds)
     # An unknown kind is not taken for a fact: kinds decay differently.
-    found = [
-        kind.name
-        for kind in kinds.values()
-        if wanted in (kind.name.casefold(), kind.folder.casefold())
-    ]
+    if kind is None:
+        raise _InvalidItem(f"{field} must be one of {', '.join(kinds)}")
+    if "type" in item and _find_kind(item["type"], kinds) != kind:
+        raise _InvalidItem("type and kind must be the same")
     importance = item.get("importance")
-    if content is None or not found:
-        return None
-    if isinstance(importance, bool) or not isinstance(importance, int | float):
-        return None
-    if not 0 <= importance <= 1:  # NaN fails the comparison
-        return None
+    if (
+        isinstance(importance, bool)
+        or not isinstance(importance, int | float)
+        or not 0 <= importance <= 1  # NaN fails the comparison
+    ):
+        raise _InvalidItem("importance must be a number between 0 and 1")
     about = _parse_date(item.get("about"), zone)
     if about is None and item.get("about") not in (None, ""):
-        return None
-    return ExtractedItem(content, found[0], float(importance), about)
+        raise _InvalidItem("about must be a date such as 2026-03-15, or null")
+    return ExtractedItem(content, kind, float(importance), about)
+
+
+def _find_kind(name: object, kinds: Mapping[str, Kind]) -> str | None:
+    wanted = name.strip().casefold() if isinstance(name, str) else ""
+    for kind in kinds.values():
+        if wanted in (kind.name.casefold(), kind.folder.casefold()):
+            return kind.name
+    return None
 
 
 def _parse_content(value: object) -> str | None:

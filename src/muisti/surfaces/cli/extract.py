@@ -83,7 +83,10 @@ def extract(
         print_json(saved if save else found)
         return
     if not found:
-        note("No memories found in this conversation.")
+        if memory.settings.extraction_enabled:
+            note("No memories found in this conversation.")
+        else:
+            note('Extraction is off: the setting extractor is "none".')
         return
     render.print_extracted(found)
     if save:

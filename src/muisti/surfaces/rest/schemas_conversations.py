@@ -273,9 +273,10 @@ class Exchange(RequestModel):
 
 
 class ExtractionAccepted(ResponseModel):
-    """The exchange is queued on disk and extracted in the background."""
+    """Whether the exchange is queued on disk, to be extracted in the background."""
 
     accepted: bool
+    note: str = Field(default="", description="Why it was not accepted; else empty.")
 
 
 class Utterance(RequestModel):

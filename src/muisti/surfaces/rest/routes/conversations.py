@@ -36,6 +36,7 @@ from muisti.surfaces.rest.schemas_conversations import (
     UserQuery,
 )
 
+EXTRACTION_OFF = 'extraction is off: the setting extractor is "none"'
 router = APIRouter(route_class=ThreadedRoute)
 Key = Annotated[str, Path(min_length=1, max_length=100)]
 
@@ -228,11 +229,17 @@ def remove_document_source(
     responses=document_errors("item", "write", "body"),
 )
 def extract_memories(memory: MemoryDep, body: Exchange) -> ExtractionAccepted:
-    """Extract memories from an exchange in the background. It is on disk when this returns."""
+    """Extract memories from an exchange in the background. It is on disk when this returns.
+
+    If extraction is off (`extractor = "none"`), it is not accepted and `note` says so.
+    """
     if not body.user_message.strip() and not body.assistant_response.strip():
         reason = "must not be empty if assistantResponse is"
         raise InvalidRequest("user_message", body.user_message, reason)
-    if not memory.extract_and_save(**body.given_fields()):
+    accepted = memory.extract_and_save(**body.given_fields())
+    if not memory.settings.extraction_enabled:
+        return ExtractionAccepted(accepted=False, note=EXTRACTION_OFF)
+    if not accepted:
         detail = "too many exchanges are queued, or the disk is full; nothing was extracted"
         raise HttpProblem(503, "extraction-refused", "Extraction is not available", detail)
     return ExtractionAccepted(accepted=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Response
 
 from muisti.engine import Muisti
-from muisti.errors import MemoryNotFound
+from muisti.errors import InvalidMemory, MemoryNotFound
 from muisti.model import Memory, SessionAction
 from muisti.recall.filters import ALL
 from muisti.surfaces.rest.concurrency import ThreadedRoute
@@ -67,12 +67,14 @@ def save_session_memory(
 ) -> SessionMemory:
     """Save a memory in a session."""
     memory.session_uses(session_id)  # raises SessionNotFound
-    saved = memory.save(
-        body.content,
-        kind=body.type,
-        importance=body.importance,
-        session_id=session_id,
-    )
+    try:
+        saved = memory.save(
+            body.content, body.type, importance=body.importance, session_id=session_id
+        )
+    except InvalidMemory as error:
+        if error.field != "category":
+            raise
+        raise InvalidMemory("type", error.value, error.reason) from None
     response.headers["Location"] = f"/api/memories/{saved.id}"
     return _to_response(saved, session_id)
 
