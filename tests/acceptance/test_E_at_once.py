@@ -134,12 +134,17 @@ def test_E11_the_thread_gives_way_to_a_search(
 # -- Saving
 
 
+def slow_then_good(handler: Any, texts: list[str]) -> None:
+    slow(handler, texts)
+    good(handler, texts)
+
+
 def test_E11_saving_a_long_note_leaves_it_to_the_thread(
     opened: Opener, server: EmbedServer
 ) -> None:
     memory = remote(opened, server.url, embedder_timeout=60.0)
     assert memory.save(SHORT).embedding_model == "m"
-    server.script = [slow] * 9
+    server.script = [slow_then_good] * 9  # the thread may ask before the script is emptied
     saved = memory.save(long_text(SAVE_BUDGET + 1000))
     assert saved.embedding_model is None, "it did not wait for the server"
     server.script = []

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from muisti import InvalidRequest, Memory, MemoryService, Muisti
+from muisti.engine.extraction import MAX_WAIT
 from muisti.metrics import BOUNDS, MetricsRecorder
 from tests.acceptance.background import DECIDED, NOTE, STUCK, TEA, events, tell, waiting
 from tests.chat_server import saying, serving, silent
@@ -139,12 +140,16 @@ def test_I1_a_vault_that_cannot_be_written_refuses(
 
 
 @pytest.mark.needs_files("opens the vault twice")
-def test_I1_a_locked_vault_is_not_waited_for(opened: Opener) -> None:
+def test_I1_a_locked_vault_is_not_waited_for(
+    opened: Opener, caplog: pytest.LogCaptureFixture
+) -> None:
     memory, other = opened(embedder="none"), opened(embedder="none")
     with file_store(other).vault.lock():
         assert memory.extract_and_save("chat", NOTE)
+    assert f"for over {MAX_WAIT:g} s" in caplog.text, "it did not wait for the setting's 30 s"
     memory.flush()
     assert len(memory.list()) == 1
+    assert memory.get_session("chat") is not None
 
 
 def test_I1_what_a_locked_vault_kept_back_is_done_later(

@@ -6,8 +6,10 @@ from __future__ import annotations
 
 import random
 import shutil
+import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import apsw
@@ -131,6 +133,16 @@ def test_B3_index_folder_removed_in_part_while_two_have_it_open(
     check_rebuild(vault, clock)
 
 
+def remove_index(vault: Path) -> None:
+    """Remove the folder of the index, though a thread may be writing into it."""
+    for _ in range(100):
+        with suppress(OSError):
+            shutil.rmtree(vault / ".muisti")
+        if not (vault / ".muisti").exists():
+            return
+    pytest.fail("the folder of the index cannot be removed")
+
+
 def test_F_index_removed_just_before_a_recall_is_noted(vault: Path, clock: Clock) -> None:
     """The thread that notes recalls comes upon the missing index first: it must not leave an empty
     one behind.
@@ -139,13 +151,39 @@ def test_F_index_removed_just_before_a_recall_is_noted(vault: Path, clock: Clock
         held = _fill(memory)
         for _ in range(5):
             memory.search("subject7")
-            shutil.rmtree(vault / ".muisti")
+            remove_index(vault)
             time.sleep(
                 0.08
             )  # longer than the recorder gathers; either order is right, this one is the rare one
             assert memory.search("subject7")
             assert state(memory) == held
         check_sound(memory)
+
+
+def test_F_a_read_waits_for_a_thread_that_fills_the_new_index(vault: Path, clock: Clock) -> None:
+    """The index is gone. Just before the read fills a new one, another thread takes the lock."""
+    with bootstrap.open(vault, clock=clock) as memory:
+        held = _fill(memory)
+        store = file_store(memory)
+        catch_up = store.catch_up
+        is_held = threading.Event()
+
+        def hold() -> None:
+            with store.vault.lock():
+                is_held.set()
+                time.sleep(0.05)
+
+        def catch_up_later(timeout: float | None) -> None:
+            other = threading.Thread(target=hold)
+            other.start()
+            is_held.wait()
+            catch_up(timeout)
+            other.join()
+
+        store.catch_up = catch_up_later
+        remove_index(vault)
+        assert memory.search("subject7", record=False)
+        assert state(memory) == held
 
 
 def test_F_a_new_index_whose_maker_died_is_not_taken_for_complete(
@@ -207,7 +245,7 @@ def test_K2_newer_index_names_the_cure(vault: Path, clock: Clock) -> None:
     with pytest.raises(IndexTooNew, match=r"9999.*upgrade muisti.*\.muisti"):
         bootstrap.open(vault, clock=clock)
     assert index_file(vault).stat().st_size == len(before), "it is left for the muisti that made it"
-    shutil.rmtree(vault / ".muisti")
+    remove_index(vault)
     with bootstrap.open(vault, clock=clock) as memory:
         check_sound(memory)
 
@@ -283,7 +321,7 @@ def _check_flipped(vault: Path, clock: Clock, data: bytes, held: State) -> None:
             assert state(memory) == held
             check_sound(memory)
     except IndexTooNew:
-        shutil.rmtree(vault / ".muisti")  # its version was flipped; the message says to do this
+        remove_index(vault)  # its version was flipped; the message says to do this
         bootstrap.open(vault, clock=clock).close()
     except MuistiError as error:
         assert isinstance(error, IndexProblem), error

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import logging
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from muisti.models.embedders.catalog import DEFAULT, MODELS, get_model_folder
+from muisti.surfaces.cli import shared
 
 WITHOUT = """
 import sys
@@ -56,6 +59,20 @@ def test_D1_D5_without_weights_it_works_by_keyword_and_says_so(state: str, vault
         told = [line for line in said.splitlines() if "keyword" in line or "model" in line]
         assert len(told) == 1, said
         assert f"muisti model install {DEFAULT}" in told[0]
+
+
+@pytest.mark.parametrize("more", ["", " (failed once; next attempt in 60 s)"])
+def test_D5_a_reason_that_was_logged_is_not_repeated(
+    more: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whether the search or the thread that embeds is the first to meet it."""
+    monkeypatch.setattr(shared, "_logged", [])
+    degraded = SimpleNamespace(degraded=f"by keyword only: model.onnx is damaged{more}")
+    shared.warn_if_degraded(degraded)
+    assert capsys.readouterr().err.startswith("Note: by keyword only")
+    logging.getLogger("muisti").warning("no embeddings for now: model.onnx is damaged")
+    shared.warn_if_degraded(degraded)
+    assert "Note" not in capsys.readouterr().err
 
 
 def test_D1_another_installed_model_is_used(vault: Path) -> None:

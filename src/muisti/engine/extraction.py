@@ -36,6 +36,8 @@ PATIENCE = 5.0
 """Seconds that closing waits for extraction, unless the extractor is down. The rest stays in the
 queue on disk.
 """
+MAX_WAIT = 0.3
+"""Seconds that accepting an exchange may wait for the vault's lock: a chat is not held up (I1)."""
 MAX_SOURCE = 1_000_000
 """The most bytes of a file that core memory is filled from."""
 log = logging.getLogger("muisti")
@@ -216,12 +218,14 @@ class Extraction(Memories):
                 raise make_scope_error(exchange.session_id, "user", exchange.owner)
             return
         try:
-            self._write(
+            # Not `_write`, which waits as long as `lock_timeout`.
+            self._read_index(
                 start_session,
                 exchange.session_id,
                 exchange.project,
                 exchange.owner,
                 implicit=True,
+                lock_timeout=MAX_WAIT,
             )
         except (VaultError, IndexProblem) as error:
             # The chat goes on; the session starts when its first memory is saved.

@@ -216,6 +216,8 @@ def _check_known(services: Services, scope: ForgetScope) -> None:
             continue
         if field == "user" and services.store.core(name).user:
             continue
+        if any(getattr(memory, field) == name for memory in services.store.archived()):
+            continue
         others = sorted({other for other in known if other})[:10]
         names = f": {', '.join(others)}" if others else ""
         raise InvalidRequest(field, name, f"must be a {field} of the vault{names}")

@@ -24,13 +24,15 @@ def start_session(
     user: str | None,
     *,
     implicit: bool = False,
+    lock_timeout: float | None = None,
 ) -> Session:
     """Start a session, or continue one that had ended. Starting an active one changes nothing.
 
     None: the project and the user of the existing session, of the conversation with its name, or
-    else the vault's. Raises InvalidRequest if the session has others, which are not named.
+    else the vault's. Raises InvalidRequest if the session has others, which are not named, and
+    VaultBusy if the vault is locked for `lock_timeout` seconds (None: the setting).
     """
-    with services.store.lock():
+    with services.store.lock(lock_timeout):
         known = services.index.session(session_id)
         scopes = find_session_scopes(services, session_id)
         owned = scopes if known is not None else [one for one in scopes if any(one)]

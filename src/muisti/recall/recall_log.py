@@ -20,6 +20,10 @@ GATHER = 0.05
 """Seconds to wait for more events, so that many quick searches become one write."""
 PATIENCE = 0.1
 """Seconds to wait for the lock. If another process holds it longer, readers do not wait."""
+TURN = 1.0
+"""Seconds to wait for the lock when readers no longer wait: long enough to get a turn among
+processes that write all the time.
+"""
 RETRY = 0.2
 """Seconds until a blocked write is tried again."""
 CLOSING = 3.0
@@ -102,11 +106,11 @@ class RecallLog:
 
     def _write(self, events: Sequence[Event]) -> None:
         """Write events; retry for `lock_timeout` seconds."""
-        tries = max(1, int(self._services.settings.lock_timeout / (PATIENCE + RETRY)))
+        tries = max(1, int(self._services.settings.lock_timeout / (TURN + RETRY)))
         try:
-            for _ in range(tries):
+            for number in range(tries):
                 try:
-                    self._commit(events, PATIENCE)
+                    self._commit(events, TURN if number else PATIENCE)
                     return
                 except VaultBusy:
                     if self._give_up_at is not None and time.monotonic() > self._give_up_at:
@@ -115,7 +119,7 @@ class RecallLog:
                         self._blocked = True
                         self._changed.notify_all()
                         self._changed.wait(RETRY)
-            self._commit(events, PATIENCE)
+            self._commit(events, TURN)
         except MuistiError as error:
             log.warning("could not record the recalls of %d searches: %s", len(events), error)
         except Exception:

@@ -92,15 +92,17 @@ class FileStore(FileRemoval):
         if self.index.is_current() and not self.index.stale:
             return
         with self._preparing:
-            if not self.index.open_complete():
+            is_readable = self.index.open_complete()
+            if not is_readable:
                 with self.vault.lock():
                     self.index.open()
             if not self.index.stale:
                 return
-            # A reader does not wait for another's lock, and nobody for a full disk.
+            # A reader does not wait for another's lock if it has an index to read, and nobody waits
+            # for a full disk.
             tolerated = (IndexBusy if wait else VaultBusy, VaultFull)
             try:
-                self.catch_up(None if wait else 0.0)
+                self.catch_up(0.0 if is_readable and not wait else None)
             except tolerated as error:
                 self._full = error if isinstance(error, VaultFull) else None
                 # An incomplete index misses duplicates: saving again would make a second memory.

@@ -279,7 +279,12 @@ def warn_if_degraded(results: object) -> None:
     """Print why a search used less than the requested mode, unless a log line has said so."""
     degraded = getattr(results, "degraded", "")
     _, _, reason = degraded.partition(": ")
-    if degraded and not (reason and any(reason in message for message in _logged)):
+    for message in _logged:
+        _, _, logged = message.partition(": ")
+        # The reason may go on to say when the next attempt is.
+        if (reason and reason in message) or (logged and reason.startswith(logged)):
+            return
+    if degraded:
         note(f"Note: {degraded}")
 
 
