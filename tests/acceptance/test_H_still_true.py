@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from muisti import InvalidRequest, Memory, Muisti, bootstrap
+from muisti.ports import ChangeSet
 from tests.conftest import FakeClock, Opener
 from tests.tiers import amount
 
@@ -234,10 +235,10 @@ def test_H4_every_day_has_exactly_one_answer(
                 clock.forward(hours=1)
         check_chain(memory, [(town, begins[town]) for town in TOWNS[: len(saved)]])
 
-        deleted: set[str] = set()
+        towns, deleted = list(TOWNS[: len(saved)]), set[str]()
         for name, number, start in operations:
             at = number % len(saved)
-            one, town = saved[at], TOWNS[at]
+            one, town = saved[at], towns[at]
             clock.forward(hours=1)
             if name == "move" and town not in deleted:
                 memory.update(one.id, valid_from=None if start is None else day(start))
@@ -248,18 +249,110 @@ def test_H4_every_day_has_exactly_one_answer(
             elif name == "restore":
                 memory.restore(one.id)
                 deleted.discard(town)
-            elif name == "erase" and at == len(saved) - 1 and len(saved) > 1:
-                memory.delete(one.id, hard=True)  # the newest; the chain ends before it
-                saved.pop()
+            elif name == "erase" and len(saved) > 1:
+                memory.delete(one.id, hard=True)
+                del saved[at], towns[at], created[at]
                 deleted.discard(town)
             elif name == "unlink" and at == len(saved) - 1 and at and not deleted:
                 memory.unlink(one.id, saved[at - 1].id, "SUPERSEDES")
                 memory.delete(one.id)
-                saved.pop()
-        chain = [(town, begins[town]) for town in TOWNS[: len(saved)] if town not in deleted]
+                del saved[at], towns[at], created[at]
+        chain = [(town, begins[town]) for town in towns if town not in deleted]
         check_chain(memory, chain)
         memory.reindex()
         check_chain(memory, chain)
+
+
+WHERE = ["here", "trash", "archive"]
+
+
+def put(memory: Muisti, one: Memory, where: str) -> None:
+    """Move a memory to the trash or to the archive."""
+    if where == "trash":
+        memory.delete(one.id)
+    elif where == "archive":
+        with memory._services.store.lock():
+            known = memory.get(one.id)
+            assert known is not None
+            memory._services.store.commit(ChangeSet(archived=[known]))
+
+
+@pytest.mark.parametrize("by", ["delete", "forget"])
+@pytest.mark.parametrize("new_is", WHERE)
+@pytest.mark.parametrize("old_is", WHERE)
+def test_H1_what_was_replaced_by_an_erased_memory_is_valid_again(
+    memory: Muisti, by: str, old_is: str, new_is: str
+) -> None:
+    """Also when it was in the trash or in the archive meanwhile."""
+    old = memory.save("The office is in Turku")
+    new = memory.save("The office is in Vaasa", project="moved")
+    memory.supersede(old.id, new.id)
+    put(memory, old, old_is)
+    put(memory, new, new_is)
+    if by == "delete":
+        assert memory.delete(new.id, hard=True)
+    else:
+        memory.forget(project="moved", hard=True)
+    assert memory.restore(old.id).valid_until is None
+    memory.reindex()
+    assert [(one.id, one.valid_until) for one in memory.list()] == [(old.id, None)]
+
+
+@pytest.mark.parametrize("old_is", WHERE)
+@pytest.mark.parametrize("by", ["delete", "forget"])
+def test_H1_an_end_that_was_given_stays_when_the_replacement_is_erased(
+    memory: Muisti, by: str, old_is: str
+) -> None:
+    given, changed = (
+        memory.save(f"The lease of {town} is signed", valid_until=until)
+        for town, until in (("Turku", day(8)), ("Oulu", None))
+    )
+    new = memory.save("No lease is left", project="moved")
+    for one in (given, changed):
+        memory.supersede(one.id, new.id)
+    memory.update(changed.id, valid_until=day(9))
+    for one in (given, changed):
+        put(memory, one, old_is)
+    if by == "delete":
+        memory.delete(new.id, hard=True)
+    else:
+        memory.forget(project="moved", hard=True)
+    assert memory.restore(given.id).valid_until == day(8)
+    assert memory.restore(changed.id).valid_until == day(9)
+
+
+def test_H4_a_chain_stays_whole_when_memories_in_its_middle_are_erased(memory: Muisti) -> None:
+    first, second, third, fourth = (
+        memory.save(f"The office is in {town}", project=project, valid_from=day(start))
+        for start, (town, project) in enumerate(
+            [("Turku", ""), ("Oulu", "past"), ("Vaasa", "past"), ("Kemi", "")]
+        )
+    )
+    for old, new in itertools.pairwise((first, second, third, fourth)):
+        memory.supersede(old.id, new.id)
+    memory.delete(first.id)
+    memory.forget(project="past", hard=True)
+    restored = memory.restore(first.id)
+    assert restored.valid_until == day(3)
+    successor = memory.superseding(first.id)
+    assert successor is not None
+    assert successor.id == fourth.id
+    memory.delete(fourth.id, hard=True)
+    memory.reindex()
+    assert [(one.id, one.valid_until) for one in memory.list()] == [(first.id, None)]
+
+
+def test_H4_a_start_can_be_moved_when_the_successor_is_in_the_trash(memory: Muisti) -> None:
+    first, second, third = (
+        memory.save(f"The office of Kim is in {town}", valid_from=day(start))
+        for town, start in (("Turku", 0), ("Oulu", 1), ("Vaasa", 5))
+    )
+    memory.supersede(first.id, second.id)
+    memory.supersede(second.id, third.id)
+    memory.delete(second.id)
+    memory.update(first.id, valid_from=day(3))
+    assert [one.id for one in memory.list(as_of=day(4))] == [first.id]
+    assert [one.id for one in memory.list(as_of=day(6))] == [third.id]
 
 
 # -- Marks
@@ -343,7 +436,7 @@ def test_H4_what_is_left_out_makes_room_and_is_not_recalled(
     memory: Muisti, clock: FakeClock
 ) -> None:
     saved = [save_town(memory, town, None) for town in TOWNS]
-    for old, new in pairwise(saved):
+    for old, new in itertools.pairwise(saved):
         memory.supersede(old.id, new.id)
     other = memory.save("The keys of Kim are in the office")
     memory.start_session(session_id="s")

@@ -218,8 +218,13 @@ class StoreContract:
         assert str(found.file_path).startswith("archive/")
         assert opened.store.archived_memory(ident(2)) is None
         assert opened.store.archived() == [found]
+        stored = opened.store.current(found)
+        assert stored is not None
+        changed = replace(before.memory, valid_until=NOON)
+        opened.commit(updated=[Update(replace(stored.memory, valid_until=NOON), stored.revision)])
+        assert opened.index.get(ident(1), include_deleted=True) is None
         committed = opened.commit(restored=[ident(1)])
-        assert committed.memories[ident(1)] == before.memory
+        assert committed.memories[ident(1)] == changed
         assert opened.store.archived_ids() == []
         assert find_ids(opened.index, "apples") == [ident(1)]
 

@@ -18,6 +18,7 @@ from muisti.model import (
     Session,
 )
 from muisti.ports import ChangeSet, Services
+from muisti.ports.replaced import release_replaced
 from muisti.ports.scope import find_session_scopes
 from muisti.ports.store import Removal
 from muisti.text.tokens import tokenize
@@ -128,6 +129,10 @@ def _forget(services: Services, scope: ForgetScope, *, hard: bool, dry_run: bool
         exchanges=services.store.queue.discard(is_waiting, dry_run=dry_run),
     )
     if not dry_run:
+        if hard:
+            updates = release_replaced(services, [*memories, *archived])
+            if updates:
+                services.store.commit(ChangeSet(updated=updates, durable=False))
         _remove(services, scope, report, memories, messages)
     return report
 

@@ -62,6 +62,7 @@ class ChangeSet:
     merged: Sequence[tuple[Memory, str]] = ()
     """Texts to keep beside the memory with this ID."""
     updated: Sequence[Update] = ()
+    """Memories in the trash and in the archive may be updated too; they stay there."""
     trashed: Sequence[Memory] = ()
     restored: Sequence[str] = ()
     """IDs of memories to restore from the trash or the archive."""
@@ -106,7 +107,10 @@ class Committed:
     """The result of a commit."""
 
     memories: Mapping[str, Memory]
-    """The created, updated, trashed and restored memories as they are stored, by ID."""
+    """The created, updated, trashed and restored memories as they are stored, by ID.
+
+    Without those that are in the archive.
+    """
     indexed: bool
     """False if the index could not be written: the change is stored, the index catches up later."""
 
@@ -202,9 +206,9 @@ class Store(Protocol):
         ...
 
     def current(self, memory: Memory) -> Stored | None:
-        """Return the stored state of an indexed memory, or None if it is gone. Raises BrokenFile.
+        """Return the stored state of an indexed or archived memory, or None if it is gone.
 
-        Marks the index as stale if the two differ.
+        Raises BrokenFile. Marks the index as stale if the two differ.
         """
         ...
 

@@ -12,7 +12,8 @@ from muisti.model.memory import FIELDS
 from muisti.model.salience import RESTORED, compute_salience, fold_event, make_trace
 from muisti.model.validity import compute_link_end, is_end_of_link
 from muisti.ports import ChangeSet, Services, Stored, Update
-from muisti.ports.lookups import find_stored, make_memory_error, require_stored
+from muisti.ports.lookups import make_memory_error, require_stored
+from muisti.ports.replaced import find_anywhere, release_replaced
 from muisti.remember.derive import derive_fields, derive_title
 from muisti.remember.validate import validate_content, validate_memory
 from muisti.text.redact import redact_fields
@@ -83,6 +84,10 @@ def _move_link_end(services: Services, stored: Stored, wanted: Memory) -> Memory
     indexed = services.index.get(memory.id) if stored.indexed else None
     if indexed is not None and indexed.valid_until is None:  # what replaced it is in the trash
         return replace(wanted, valid_until=None)
+    start, end = wanted.valid_from, memory.valid_until
+    if start is not None and end is not None and services.index.chains([memory.id]):
+        # What replaced it is in the trash, and was replaced itself.
+        return replace(wanted, valid_until=max(start, end))
     return wanted
 
 
@@ -120,30 +125,12 @@ def trash(services: Services, memory: Memory, *, reason: str = "") -> None:
 
 
 def _erase(services: Services, memory_id: str) -> None:
-    reopened = _reopen_replaced(services, memory_id)
-    if reopened:
-        services.store.commit(ChangeSet(updated=reopened, durable=False))
+    stored = find_anywhere(services, memory_id)
+    updates = release_replaced(services, [stored.memory]) if stored else []
+    if updates:
+        services.store.commit(ChangeSet(updated=updates, durable=False))
     event = Event(EventName.ERASED, services.clock.now(), (memory_id,))
     services.store.commit(ChangeSet(erased=[memory_id], events=[event]))
-
-
-def _reopen_replaced(services: Services, memory_id: str) -> list[Update]:
-    """Return the updates that remove the ends which a memory's SUPERSEDES links set in other files.
-
-    While a memory is in the trash its links are known and have no effect. Once it is gone, an end
-    that its link set would count as given.
-    """
-    known = services.index.get(memory_id, include_deleted=True)
-    if known is None or services.index.successors([memory_id]):
-        return []
-    updates = []
-    for link in known.links:
-        old = services.index.get(link.target) if link.supersedes else None
-        stored = find_stored(services, old) if old else None
-        if stored and is_end_of_link(stored.memory, link):
-            reopened = replace(stored.memory, valid_until=None)
-            updates.append(Update(reopened, stored.revision, optional=True))
-    return updates
 
 
 def restore(services: Services, memory_id: str) -> Memory:

@@ -47,7 +47,7 @@ from muisti.storage.files.queue import FileQueue
 from muisti.storage.files.removal import FileRemoval
 from muisti.storage.files.sync.batch import IndexBatch
 from muisti.storage.files.vault import FileVault, ReadOnlyVault, require_path
-from muisti.storage.files.versions import FileVersions
+from muisti.storage.files.versions import FileVersions, is_in_archive
 from muisti.storage.sync_state import StoredFile, SyncedIndex
 
 log = logging.getLogger("muisti")
@@ -200,6 +200,8 @@ class FileStore(FileRemoval):
             if update.optional:  # an edit by a person wins
                 return []
             raise
+        if is_in_archive(path):  # it is not indexed
+            return []
         if file.path != path:
             batch.forget_file(path)
         return [file]
@@ -247,9 +249,15 @@ class FileStore(FileRemoval):
     def current(self, memory: Memory) -> Stored | None:
         """Return a memory as its file has it now, which may be newer than the index; None if gone.
 
-        Raises BrokenFile. Marks the index as stale where the two differ.
+        Raises BrokenFile. Marks the index as stale where the two differ; an archived memory is not
+        indexed.
         """
         path = require_path(memory)
+        if is_in_archive(path):
+            archived = self.vault.read(path)
+            if archived is None or archived.memory.id != memory.id:
+                return None
+            return Stored(archived.memory, archived.seen.sha, indexed=False)
         try:
             file = self.vault.read(path)
         except BrokenFile:

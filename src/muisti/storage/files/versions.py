@@ -216,6 +216,11 @@ class FileVersions:
             raise BrokenFile(path, f"cannot be read ({error})") from error
 
 
+def is_in_archive(path: str) -> bool:
+    """Return whether a path of the vault is that of an archived file."""
+    return path.startswith(f"{ARCHIVE}/")
+
+
 _COPY_NUMBER = re.compile(r"~\d+\Z")
 _DAY = re.compile(r"\d{4}-\d\d-\d\d(?=_)")
 

@@ -62,7 +62,7 @@ class _State:
     changes: int = 0
     records: dict[str, _Record] = field(default_factory=dict)
     """By ID, including trashed memories."""
-    archive: dict[str, Memory] = field(default_factory=dict)
+    archive: dict[str, _Record] = field(default_factory=dict)
     versions: dict[str, tuple[StoredVersion, ...]] = field(default_factory=dict)
     core: dict[str, dict[str, str]] = field(
         default_factory=lambda: {section: {} for section in CORE_SECTIONS}
@@ -195,7 +195,8 @@ class MemoryStore(MemoryRemoval):
             state.records[memory_id] = _Record(memory, f"{state.changes}")
         for memory in changes.archived:
             known = _get_existing(state, memory.id)
-            state.archive[memory.id] = replace(known, file_path=f"{_ARCHIVE}/{known.file_path}")
+            archived = replace(known, file_path=f"{_ARCHIVE}/{known.file_path}")
+            state.archive[memory.id] = _Record(archived, f"{state.changes}")
             del state.records[memory.id]
         for memory_id in changes.erased:
             state.records.pop(memory_id, None)
@@ -212,7 +213,7 @@ class MemoryStore(MemoryRemoval):
         self, state: _State, update: Update, events: list[Event], now: datetime
     ) -> dict[str, Memory]:
         memory_id = update.memory.id
-        record = state.records.get(memory_id)
+        record = state.records.get(memory_id) or state.archive.get(memory_id)
         if record is None or record.revision != update.revision:
             if update.optional:
                 return {}
@@ -223,6 +224,10 @@ class MemoryStore(MemoryRemoval):
                 if event.name == EventName.UPDATED and memory_id in event.memory_ids:
                     events[at] = replace(event, data={**event.data, "kept": kept})
         path = record.memory.file_path
+        if memory_id not in state.records:  # it is archived, and not indexed
+            archived = replace(update.memory, file_path=path)
+            state.archive[memory_id] = _Record(archived, f"{state.changes}")
+            return {}
         if not record.memory.deleted_at:
             path = _make_path(update.memory, self._settings)
         return {memory_id: replace(update.memory, file_path=path)}
@@ -232,7 +237,7 @@ class MemoryStore(MemoryRemoval):
         if record is not None and record.memory.deleted_at is not None:
             memory = replace(record.memory, deleted_at=None)
         elif record is None and memory_id in state.archive:
-            memory = state.archive.pop(memory_id)
+            memory = state.archive.pop(memory_id).memory
         else:
             raise MemoryNotFound(memory_id)
         return replace(memory, file_path=_make_path(memory, self._settings))
@@ -256,9 +261,10 @@ class MemoryStore(MemoryRemoval):
     def current(self, memory: Memory) -> Stored | None:
         """Return the stored state of a memory, or None."""
         record = self._state.records.get(memory.id)
-        if record is None:
-            return None
-        return Stored(record.memory, record.revision, indexed=not self._index.stale)
+        if record is not None:
+            return Stored(record.memory, record.revision, indexed=not self._index.stale)
+        record = self._state.archive.get(memory.id)
+        return Stored(record.memory, record.revision, indexed=False) if record else None
 
     def versions(self, memory_id: str) -> list[StoredVersion]:
         """Return the earlier versions and merged texts of a memory, oldest first."""
@@ -275,13 +281,14 @@ class MemoryStore(MemoryRemoval):
 
     def archived(self, limit: int | None = None, offset: int = 0) -> list[Memory]:
         """Return one page of the archive, the latest day first, then the latest ID."""
-        found = list(self._state.archive.values())
+        found = [record.memory for record in self._state.archive.values()]
         found.sort(key=lambda memory: (memory.created_at.date(), memory.id), reverse=True)
         return found[offset : None if limit is None else offset + limit]
 
     def archived_memory(self, memory_id: str) -> Memory | None:
         """Return one archived memory, or None."""
-        return self._state.archive.get(memory_id)
+        record = self._state.archive.get(memory_id)
+        return record.memory if record else None
 
     def archived_ids(self) -> list[str]:
         """Return the IDs of all archived memories."""
