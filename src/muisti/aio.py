@@ -126,6 +126,7 @@ class MemoryService:
     explain = _threaded(Muisti.explain)
     start_session = _threaded(Muisti.start_session)
     end_session = _threaded(Muisti.end_session)
+    end_idle_sessions = _threaded(Muisti.end_idle_sessions)
     get_session = _threaded(Muisti.get_session)
     list_sessions = _threaded(Muisti.list_sessions)
     link_to_session = _threaded(Muisti.link_to_session)

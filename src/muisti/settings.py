@@ -188,6 +188,13 @@ class Settings:
     evict_to: float = _setting(
         0.85, "Share of `evict_above` that maintenance archives down to.", low=0, high=1
     )
+    session_idle_hours: float = _setting(
+        24.0,
+        "Hours without use after which a session that nobody ended no longer protects its memories"
+        " from maintenance, and is ended with a summary when the next one starts.",
+        low=0.01,
+        high=876_000,
+    )
     extract_threshold: float = _setting(
         0.3, "Minimum importance of an extracted memory.", low=0, high=1
     )

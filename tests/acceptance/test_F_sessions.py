@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -38,12 +39,13 @@ def test_F1_a_session_starts_active_and_ends_completed(memory: Muisti, clock: Fa
     assert memory.list_sessions("api") == []
 
 
-def test_F1_starting_an_active_session_again_changes_nothing(
+def test_F1_starting_an_active_session_again_changes_only_its_last_use(
     memory: Muisti, clock: FakeClock
 ) -> None:
     first = memory.start_session("web", session_id="mine")
     clock.forward(hours=1)
-    assert memory.start_session("web", session_id="mine") == first
+    again = memory.start_session("web", session_id="mine")
+    assert again == replace(first, last_used=clock.now())
 
 
 def test_F1_memories_carry_their_session_and_uses_are_linked(memory: Muisti) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -183,6 +184,61 @@ def test_G3_evict_leaves_decisions_pinned_ones_and_the_active_session(
     assert ids(memory.evict(0)) == [free.id]
     assert memory.evict(0) == []
     assert len(memory.list()) == 3
+
+
+@pytest.mark.parametrize("hours", [24.0, 2.0])
+def test_G3_a_session_that_nobody_ended_protects_for_a_day_after_its_last_use(
+    opened: Opener, clock: FakeClock, hours: float
+) -> None:
+    memory = opened(embedder="none", session_idle_hours=hours)
+    session = memory.start_session("web")
+    first = memory.save("Of a session that never ended", kind="note", session_id=session.id)
+    clock.forward(hours=0.9 * hours)
+    second = memory.save("Said much later", kind="note", session_id=session.id)
+    clock.forward(hours=0.9 * hours)
+    assert memory.evict(0) == []
+    assert memory.cleanup(1.0) == []
+    clock.forward(hours=0.2 * hours)
+    assert ids(memory.evict(0, dry_run=True)) == ids([first, second])
+    assert ids(memory.cleanup(1.0, dry_run=True)) == ids([first, second])
+    assert ids(memory.evict(0)) == ids([first, second])
+
+
+USES = {
+    "save": lambda memory, session, one: memory.save("More", session_id=session),
+    "update": lambda memory, session, one: memory.update(one, content="Else", by_session=session),
+    "search": lambda memory, session, one: memory.search("working", session_id=session),
+    "reinforce": lambda memory, session, one: memory.reinforce(one, session_id=session),
+    "link": lambda memory, session, one: memory.link_to_session(one, session),
+    "start": lambda memory, session, one: memory.start_session(session_id=session),
+    "message": lambda memory, session, one: memory.append_message(session, "user", "Hello"),
+    "extract": lambda memory, session, one: memory.extract_and_save(session, "I like tea", "Fine"),
+}
+
+
+@pytest.mark.parametrize("use", USES)
+def test_G3_every_use_of_a_session_counts(memory: Muisti, clock: FakeClock, use: str) -> None:
+    session = memory.start_session(session_id="chat_1").id
+    saved = memory.save("What we are working on", kind="note", session_id=session)
+    clock.forward(hours=23)
+    USES[use](memory, session, saved.id)
+    memory.flush()
+    clock.forward(hours=23)
+    assert saved.id not in ids(memory.evict(0, dry_run=True))
+    assert memory.get_session(session).last_used == clock.now() - timedelta(hours=23)
+    clock.forward(hours=2)
+    assert saved.id in ids(memory.evict(0, dry_run=True))
+
+
+def test_G3_the_last_use_outlives_the_index(opened: Opener, clock: FakeClock) -> None:
+    memory = opened(embedder="none")
+    session = memory.start_session()
+    clock.forward(hours=5)
+    memory.save("Said later", session_id=session.id)
+    known = memory.get_session(session.id)
+    memory.reindex()
+    assert memory.get_session(session.id) == known
+    assert known.last_used == clock.now()
 
 
 def test_G3_what_was_archived_comes_back_as_it_was(

@@ -16,14 +16,21 @@ from tests.acceptance.fixture_vault import collect_answers, open_fixture, record
 
 OUTDATED = "019b9ab0-3d80-7000-87ba-b4a19d2f2a84"
 """It was superseded on February 8 by a memory of January 8."""
+UNENDED = "019c3a58-20a0-7000-a6b7-eeeea770a313"
+"""It belongs to a session that was never ended."""
+WEAKER = "019c39e8-6ee0-7000-b0b8-aa8e70b305b4"
+"""The memory with the next lower salience."""
+SAID_AGAIN = "019bd3c4-0e80-7000-b180-207cbf28b775"
+"""The session that was never ended reinforced it."""
 
 
 def revise(expected: dict[str, Any]) -> dict[str, Any]:
-    """Return the recorded answers with what contracts A3, E5 and H4 have changed since.
+    """Return the recorded answers with what contracts A3, E5, F2, G3 and H4 have changed since.
 
     A superseded memory ends when its successor starts, and is left out of a context. A read in a
     project or a session no longer sees messages of nobody and memories of other projects:
-    tests/acceptance/scope has those reads.
+    tests/acceptance/scope has those reads. A session that nobody ended protects its memories for
+    a day. Its context includes what it said again.
     """
     for details in expected["session_details"].values():
         del details["relevant"]
@@ -46,6 +53,12 @@ def revise(expected: dict[str, Any]) -> dict[str, Any]:
                 for result in asked["results"]
                 if result["id"] != OUTDATED
             ]
+    active = expected["session_details"]["s-active"]
+    active["context"].append(SAID_AGAIN)
+    active["raw"] += "\n\nFrustrated by the slow test suite"
+    active["tokens"] = 18
+    cleaned = expected["lists"]["would be cleaned"]
+    cleaned.insert(cleaned.index(WEAKER) + 1, UNENDED)
     fenced = re.compile(rf'<memory id="{OUTDATED}".*?</memory>\n', re.DOTALL)
     expected["contexts"] = [fenced.sub("", expected["contexts"][0])]
     return expected

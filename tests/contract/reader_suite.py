@@ -317,6 +317,30 @@ class ReaderContract:
         assert [session.id for session in index.sessions("", 10)] == ["s1"]
         assert len(index.sessions(None, 1)) == 1
 
+    def test_active_sessions_are_those_that_nobody_ended(self, index: SearchIndex) -> None:
+        for n, (project, user) in enumerate((("app", ""), ("", "anna"), ("app", "anna"), ("", ""))):
+            data = {"project": project, "user": user}
+            happen(index, Event("session_started", NOON - n * DAY, (), f"s{n}", data))
+        happen(index, Event("session_ended", NOON, (), "s3"))
+
+        def find(project: str | None = None, user: str | None = None) -> str:
+            return " ".join(session.id for session in index.active_sessions(project, user))
+
+        assert find() == "s2 s1 s0"
+        assert (find("app"), find(""), find("other")) == ("s2 s0", "s1", "")
+        assert (find(user="anna"), find("app", "anna"), find("", "")) == ("s2 s1", "s2", "")
+
+    def test_the_last_use_of_a_session_is_stored(self, index: SearchIndex) -> None:
+        happen(index, Event("session_started", NOON, (), "s"))
+        happen(
+            index,
+            Event("used", NOON + DAY, (), "s"),
+            Event("session_ended", NOON + 2 * DAY, (), "s"),
+        )
+        session = index.session("s")
+        assert session is not None
+        assert (session.started_at, session.last_used) == (NOON, NOON + DAY)
+
     def test_stats(self, stocked: SearchIndex) -> None:
         stats = stocked.stats()
         assert (stats.total_count, stats.deleted_count, stats.session_count) == (5, 1, 0)

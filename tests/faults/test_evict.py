@@ -102,7 +102,7 @@ def test_G4_no_more_than_needed_goes_and_the_longest_unused_first(
     """Measured on the files of live memories: the index file does not shrink, and would have
     everything evicted.
     """
-    with bootstrap.open(vault, clock=clock) as memory:
+    with bootstrap.open(vault, clock=clock, settings={"session_idle_hours": 1000}) as memory:
         why = fill(memory, clock)
         used = [id_ for id_, reason in why.items() if not reason][::5]
         for n, id_ in enumerate(used):

@@ -86,6 +86,35 @@ def test_events_that_say_nothing_of_use_leave_no_usage() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("events", "expected"),
+    [
+        ([Event("recalled", NOON + HOUR, ("m",), "s")], NOON + HOUR),
+        ([Event("used", NOON + HOUR, (), "s")], NOON + HOUR),
+        ([Event("of a later version", NOON + HOUR, (), "s")], NOON + HOUR),
+        ([Event("session_started", NOON + HOUR, (), "s")], NOON + HOUR),
+        ([Event("session_ended", NOON + HOUR, (), "s")], NOON),
+        ([Event("used", NOON + HOUR, (), "another")], NOON),
+        ([Event("used", NOON - HOUR, (), "s")], NOON),
+        ([Event("used", NOON + 400 * DAY, (), "s"), Event("used", NOON + HOUR, (), "s")], NOON + HOUR),
+    ],
+)  # fmt: skip
+def test_a_session_knows_its_last_use(events: list[Event], expected: datetime) -> None:
+    started = Event("session_started", NOON, (), "s")
+    (session,) = project_events([started, *events], Known()).sessions
+    assert session.last_used == expected
+
+
+@pytest.mark.parametrize(
+    ("status", "hours", "expected"),
+    [("active", 0, True), ("active", 24, True), ("active", 25, False), ("completed", 0, False),
+     ("active", -24, True), ("active", -25, False)],
+)  # fmt: skip
+def test_a_session_is_used_for_a_while(status: str, hours: int, *, expected: bool) -> None:
+    session = Session(id="s", started_at=NOON, status=status, last_used=NOON + DAY)
+    assert session.is_used(NOON + DAY + hours * HOUR, 24.0) is expected
+
+
 def test_a_session_begins_ends_and_goes_on() -> None:
     events = [
         Event("session_started", NOON, (), "s", {"project": "app"}),

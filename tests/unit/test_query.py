@@ -15,9 +15,9 @@ from muisti.recall.query import (
     RARE,
     choose_terms,
     compute_idf,
-    remove_stop_words,
     split_query,
 )
+from muisti.text.stop_words import remove_stop_words
 
 
 def no_others(word: str, limit: int) -> list[str]:

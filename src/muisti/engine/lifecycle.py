@@ -106,7 +106,7 @@ class Lifecycle(Search):
     def cleanup(self, min_salience: float = 0.1, *, dry_run: bool = False) -> Listed[Memory]:
         """Move memories below this salience to the trash, and return them.
 
-        Decisions and pinned memories stay.
+        Decisions, pinned memories and those of a session in use stay. Raises InvalidRequest.
         """
         return self._write(retention.cleanup, min_salience, dry_run=dry_run)
 
@@ -115,8 +115,8 @@ class Lifecycle(Search):
     ) -> Listed[Memory]:
         """If the vault is larger than this, archive the longest unused memories and return them.
 
-        Decisions, pinned memories and those of an active session stay. `to` is the share of the
-        limit that is left. `restore` brings a memory back.
+        Decisions, pinned memories and those of a session in use stay. `to` is the share of the
+        limit that is left. `restore` brings a memory back. Raises InvalidRequest.
         """
         if max_bytes is None:
             max_bytes = self.settings.evict_above
@@ -126,7 +126,10 @@ class Lifecycle(Search):
         return self._write(retention.evict, max_bytes, to, dry_run=dry_run)
 
     def upkeep(self, *, dry_run: bool = False) -> UpkeepReport:
-        """Run maintenance: decay, cleanup and eviction, as set. `dry_run` only reports."""
+        """Run maintenance: end idle sessions, then decay, cleanup and eviction, as set.
+
+        `dry_run` only reports.
+        """
         return self._write(retention.upkeep, dry_run=dry_run)
 
     def list_trash(self, *, limit: int | None = None, offset: int = 0) -> Listed[Memory]:

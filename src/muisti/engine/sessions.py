@@ -27,8 +27,9 @@ class Sessions(Runtime):
     ) -> Session:
         """Start a session, with a new id unless one is given. It fixes project and user.
 
-        A session that was started before continues. Raises InvalidRequest, also if it
-        belongs to another project or user.
+        A session that was started before continues. Other sessions of the project and the user
+        that were not used for `session_idle_hours` are ended, each with a summary. Raises
+        InvalidRequest, also if the session belongs to another project or user.
         """
         project = None if project is None else validate_project(project)
         user = None if user is None else validate_user(user)
@@ -49,6 +50,19 @@ class Sessions(Runtime):
         """End a session. A summary or count of None is unchanged. Raises SessionNotFound."""
         safe = redact_text(summary, self.settings) if isinstance(summary, str) else summary
         return self._write(sessions.end_session, session_id, safe, tool_calls)
+
+    def end_idle_sessions(
+        self, project: str | None = None, *, user: str | None = None, dry_run: bool = False
+    ) -> list[Session]:
+        """End the sessions that were not used for `session_idle_hours`, and return them.
+
+        Each gets a summary, made by rules from its messages and memories, unless it has one or
+        nothing was said or saved in it. None: of all projects or users. `start_session` and
+        `upkeep` call this.
+        """
+        project = None if project == ALL else project
+        user = None if user == ALL else user
+        return self._write(sessions.end_idle_sessions, project, user, dry_run=dry_run)
 
     def get_session(self, session_id: str) -> Session:
         """Return a session. Raises SessionNotFound."""

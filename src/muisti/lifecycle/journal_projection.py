@@ -147,6 +147,8 @@ def assign_messages(messages: Sequence[Message], events: Sequence[Event]) -> lis
 
 
 def _fold_session(session: Session | None, event: Event) -> Session | None:
+    if session is not None and event.name != EventName.SESSION_ENDED:
+        session = replace(session, last_used=_choose_last_use(session, event.at))
     if event.name == EventName.SESSION_STARTED:
         is_implicit = bool(event.data.get("implicit"))
         if session is not None:
@@ -158,6 +160,7 @@ def _fold_session(session: Session | None, event: Event) -> Session | None:
             status="completed" if is_implicit else "active",
             started_at=event.at,
             ended_at=event.at if is_implicit else None,
+            last_used=event.at,
         )
     if event.name == EventName.SESSION_ENDED and session is not None:
         return replace(
@@ -168,6 +171,12 @@ def _fold_session(session: Session | None, event: Event) -> Session | None:
             tool_calls=parse_count(event.data.get("tool_calls")),
         )
     return session
+
+
+def _choose_last_use(session: Session, at: datetime) -> datetime:
+    """Return the later time, unless it is more than a day ahead: then a clock was wrong."""
+    known = session.last_used
+    return at if known is None or known > at + _DAY else max(known, at)
 
 
 def _fold_source(sources: dict[str, DocumentSource | None], event: Event) -> None:

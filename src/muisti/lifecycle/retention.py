@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from muisti.errors import InvalidRequest
+from muisti.lifecycle.sessions import end_idle_sessions
 from muisti.model import Event, EventName, Memory, UpkeepReport
 from muisti.ports import ChangeSet, Footprint, Services
 from muisti.ports.lookups import find_stored
@@ -31,13 +32,14 @@ def decay_salience(services: Services, *, dry_run: bool = False) -> int:
 def cleanup(services: Services, min_salience: float, *, dry_run: bool = False) -> list[Memory]:
     """Move memories below this salience to the trash, and return them.
 
-    Pinned memories and those of a protected kind or an active session stay, and so do those that
+    Pinned memories and those of a protected kind or a session in use stay, and so do those that
     replaced a memory that stays. Raises InvalidRequest.
     """
     if not _is_share(min_salience):
         raise InvalidRequest("min_salience", min_salience, "must be a number between 0 and 1")
     protected = _list_protected_kinds(services)
-    weakest = services.index.get_many(services.index.weakest(min_salience, protected))
+    in_use = _list_sessions_in_use(services)
+    weakest = services.index.get_many(services.index.weakest(min_salience, protected, in_use))
     weak = _drop_replacements(services, weakest)
     if dry_run:
         return weak
@@ -45,7 +47,8 @@ def cleanup(services: Services, min_salience: float, *, dry_run: bool = False) -
     for ids in _split_ids(weak):
         with services.store.lock():
             # Check again under the lock: a memory may have been used in the meantime.
-            still_weak = services.index.weakest(min_salience, protected, ids)
+            in_use = _list_sessions_in_use(services)
+            still_weak = services.index.weakest(min_salience, protected, in_use, ids)
             batch = _drop_protected(services, services.index.get_many(still_weak))
             batch = _drop_replacements(services, batch)
             if batch:
@@ -73,7 +76,8 @@ def evict(
         return []
     protected = _list_protected_kinds(services)
     surplus = live - int(limit_bytes * share)
-    chosen = _choose_evicted(services.index.longest_unused(protected), surplus)
+    in_use = _list_sessions_in_use(services)
+    chosen = _choose_evicted(services.index.longest_unused(protected, in_use), surplus)
     unused = services.index.get_many(chosen)
     if dry_run:
         return unused
@@ -81,7 +85,8 @@ def evict(
     for ids in _split_ids(unused):
         with services.store.lock():
             # Check again under the lock: a memory may have been pinned in the meantime.
-            still_unused = services.index.longest_unused(protected, ids)
+            in_use = _list_sessions_in_use(services)
+            still_unused = services.index.longest_unused(protected, in_use, ids)
             found = services.index.get_many([footprint.memory_id for footprint in still_unused])
             batch = _drop_protected(services, found)
             if batch:
@@ -94,8 +99,9 @@ def evict(
 
 
 def upkeep(services: Services, *, dry_run: bool = False) -> UpkeepReport:
-    """Run decay, cleanup and eviction as the settings say."""
+    """End idle sessions, and run decay, cleanup and eviction as the settings say."""
     settings = services.settings
+    ended = end_idle_sessions(services, dry_run=dry_run)
     live = services.index.live_bytes()
     decayed = decay_salience(services, dry_run=dry_run)
     cleaned: list[Memory] = []
@@ -112,6 +118,7 @@ def upkeep(services: Services, *, dry_run: bool = False) -> UpkeepReport:
         evicted=tuple(memory for memory in evicted if memory.id not in cleaned_ids),
         live_bytes=live,
         limit_bytes=settings.evict_above,
+        ended_sessions=tuple(ended),
     )
 
 
@@ -121,6 +128,13 @@ def _is_share(value: float) -> bool:
 
 def _list_protected_kinds(services: Services) -> list[str]:
     return [kind.name for kind in services.settings.kinds.values() if kind.protected]
+
+
+def _list_sessions_in_use(services: Services) -> list[str]:
+    """Return the IDs of the sessions whose memories stay."""
+    now, hours = services.clock.now(), services.settings.session_idle_hours
+    active = services.index.active_sessions()
+    return [session.id for session in active if session.is_used(now, hours)]
 
 
 def _choose_evicted(longest_unused: Sequence[Footprint], surplus: int) -> list[str]:

@@ -7,14 +7,26 @@ from dataclasses import replace
 from datetime import datetime
 
 from muisti.errors import InvalidRequest, SessionNotFound
-from muisti.model import Event, EventName, Filter, Memory, Session, SessionAction, SessionUse
-from muisti.model.journal import make_start_event
+from muisti.lifecycle.session_summary import summarize_session
+from muisti.model import (
+    Event,
+    EventName,
+    Filter,
+    Memory,
+    Message,
+    Session,
+    SessionAction,
+    SessionUse,
+)
+from muisti.model.journal import make_start_event, make_use_events
 from muisti.ports import ChangeSet, Services
 from muisti.ports.lookups import make_memory_error
 from muisti.ports.scope import filter_visible, find_session_scopes, fix_scope
 
 CHARS_PER_TOKEN = 4
 MAX_SUMMARY = 20_000
+MAX_MESSAGES = 1_000
+"""Messages of a conversation that are summarized."""
 
 
 def start_session(
@@ -26,8 +38,9 @@ def start_session(
     implicit: bool = False,
     lock_timeout: float | None = None,
 ) -> Session:
-    """Start a session, or continue one that had ended. Starting an active one changes nothing.
+    """Start a session, or continue one that had ended. Starting an active one is a use of it.
 
+    Other sessions of the project and the user that nobody ended are ended, unless they are in use.
     None: the project and the user of the existing session, of the conversation with its name, or
     else the vault's. Raises InvalidRequest if the session has others, which are not named, and
     VaultBusy if the vault is locked for `lock_timeout` seconds (None: the setting).
@@ -48,10 +61,14 @@ def start_session(
             project, user = matching[0]
         project = services.settings.project if project is None else project
         user = services.settings.user if user is None else user
+        now = services.clock.now()
+        events = make_use_events(known, now)
         if known is None or known.status != "active":
-            now = services.clock.now()
-            event = make_start_event(session_id, project, user, now, implicit=implicit)
-            services.store.commit(ChangeSet(events=[event]))
+            events = [make_start_event(session_id, project, user, now, implicit=implicit)]
+        if events:
+            services.store.commit(ChangeSet(events=events))
+    if not implicit:
+        end_idle_sessions(services, project, user)
     return services.index.session(session_id) or Session(
         id=session_id, project=project, user=user, started_at=services.clock.now()
     )
@@ -84,6 +101,48 @@ def end_session(
         event = Event(EventName.SESSION_ENDED, services.clock.now(), (), session_id, data)
         services.store.commit(ChangeSet(events=[event]))
     return require_session(services, session_id)
+
+
+def end_idle_sessions(
+    services: Services,
+    project: str | None = None,
+    user: str | None = None,
+    *,
+    dry_run: bool = False,
+) -> list[Session]:
+    """End sessions that were not used for `session_idle_hours`, with a summary, and return them.
+
+    None: of all projects or users. A summary that a session has already is kept.
+    """
+    now, hours = services.clock.now(), services.settings.session_idle_hours
+    active = services.index.active_sessions(project, user)
+    idle = [session for session in active if not session.is_used(now, hours)]
+    if dry_run:
+        return idle
+    ended = []
+    for session in idle:
+        with services.store.lock():
+            # Check again under the lock: another process may have ended or used it.
+            if services.index.session(session.id) != session:
+                continue
+            summary = session.summary or _summarize(services, session)
+            data: dict[str, str | int] = {"summary": summary, "tool_calls": session.tool_calls}
+            event = Event(EventName.SESSION_ENDED, now, (), session.id, data)
+            services.store.commit(ChangeSet(events=[event]))
+        ended.append(require_session(services, session.id))
+    return ended
+
+
+def _summarize(services: Services, session: Session) -> str:
+    """Return a summary of what was said and saved in a session; "" if that was nothing."""
+    messages: list[Message] = []
+    for one in services.index.list_conversations():
+        # Hooks name a conversation after the agent and the session.
+        is_own = one.name == session.id or one.name.partition("_")[2] == session.id
+        if is_own and (one.project, one.user) == (session.project, session.user):
+            messages += services.index.window(one.name, MAX_MESSAGES, whole=True)
+    said = [message for message in messages if message.type is None]
+    return summarize_session(said, get_session_context(services, session.id))
 
 
 def require_session(services: Services, session_id: str) -> Session:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
+
+USE_RESOLUTION = timedelta(minutes=1)
+"""How exactly the journal says when a session was last used: a line for each write is too much."""
 
 
 class EventName(StrEnum):
@@ -28,7 +31,7 @@ class EventName(StrEnum):
     TOUCHED = "touched"
     RECALLED = "recalled"
     USED = "used"
-    """A session used a memory; `use` says how."""
+    """A session used a memory; `use` says how. Without a memory: something was done in it."""
     LINKED = "linked"
     UNLINKED = "unlinked"
     SUPERSEDED = "superseded"
@@ -66,8 +69,18 @@ class Session:
     ended_at: datetime | None = None
     summary: str = ""
     tool_calls: int = 0
+    last_used: datetime | None = None
+    """When something was last done in it, to the minute; ending it does not count."""
     needs_summary: bool = False
     """Whether its memories have more tokens than `summarize_token_threshold`, and no summary."""
+
+    def is_used(self, now: datetime, hours: float) -> bool:
+        """Return whether it is active and was used within so many hours.
+
+        A last use that is further ahead than that came from a wrong clock.
+        """
+        used = self.last_used or self.started_at
+        return self.status == "active" and abs(now - used) <= timedelta(hours=hours)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +118,18 @@ def make_start_event(
     if implicit:
         data["implicit"] = 1
     return Event(EventName.SESSION_STARTED, at, (), session_id, data)
+
+
+def make_use_events(session: Session | None, at: datetime) -> list[Event]:
+    """Return the event that says that an active session is used, for a write that no event names.
+
+    None if the session is not active, or was used in the same minute.
+    """
+    if session is None or session.status != "active":
+        return []
+    if session.last_used is not None and abs(at - session.last_used) < USE_RESOLUTION:
+        return []
+    return [Event(EventName.USED, at, (), session.id)]
 
 
 @dataclass(frozen=True, slots=True)

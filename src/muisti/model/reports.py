@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from muisti.model.journal import Session
     from muisti.model.memory import Memory
 
 
@@ -99,6 +100,8 @@ class UpkeepReport:
     live_bytes: int = 0
     """The size of all memories before the run."""
     limit_bytes: int = 0
+    ended_sessions: tuple[Session, ...] = ()
+    """Sessions that nobody had ended, and nobody used any more."""
 
 
 @dataclass(frozen=True, slots=True)

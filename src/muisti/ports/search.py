@@ -190,6 +190,10 @@ class MemoryReader(Protocol):
         """Return the sessions of a project and a user, or of all, the latest start first."""
         ...
 
+    def active_sessions(self, project: str | None = None, user: str | None = None) -> list[Session]:
+        """Return the sessions of a project and a user that nobody ended, the oldest first."""
+        ...
+
     def find_session_scopes(self, session_id: str) -> list[tuple[str, str]]:
         """Return project and user of the texts that name this session, the earliest first.
 
@@ -350,17 +354,24 @@ class Statistics(Protocol):
         ...
 
     def longest_unused(
-        self, protected: Sequence[str], among: Sequence[str] | None = None
+        self,
+        protected: Sequence[str],
+        in_use: Sequence[str] = (),
+        among: Sequence[str] | None = None,
     ) -> list[Footprint]:
         """Return the memories that may be archived, the longest unused first.
 
-        Excluded are deleted and pinned memories, those of an active session, and those of a
-        `protected` kind. Among: consider only these IDs.
+        Excluded are deleted and pinned memories, those of a `protected` kind, and those of the
+        sessions `in_use`. Among: consider only these IDs.
         """
         ...
 
     def weakest(
-        self, below: float, protected: Sequence[str], among: Sequence[str] | None = None
+        self,
+        below: float,
+        protected: Sequence[str],
+        in_use: Sequence[str] = (),
+        among: Sequence[str] | None = None,
     ) -> list[str]:
         """Return the IDs of memories with a lower salience that may be trashed, weakest first.
 

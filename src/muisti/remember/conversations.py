@@ -11,6 +11,7 @@ from datetime import datetime
 from muisti.errors import ConversationNotFound, InvalidRequest
 from muisti.filesystem import is_portable_name
 from muisti.model import ROLES, SESSION_BREAK, Conversation, Event, EventName, Message
+from muisti.model.journal import make_use_events
 from muisti.ports import ChangeSet, Services
 from muisti.remember.identity import make_id
 from muisti.remember.index_rows import get_own_scope
@@ -187,7 +188,9 @@ def append(services: Services, messages: Sequence[Message]) -> list[Message]:
                 raise InvalidRequest("id", message.id, reason)
         if not new:
             return [known[message.id] for message in messages]
-        committed = services.store.commit(ChangeSet(messages=new))
+        # A conversation has the session of its name.
+        events = make_use_events(services.index.session(conversation), services.clock.now())
+        committed = services.store.commit(ChangeSet(messages=new, events=events))
     written = {message.id: message for message in new} | known
     if not committed.indexed:
         return [replace(written[one.id], index_pending=True) for one in messages]

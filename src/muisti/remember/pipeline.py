@@ -25,7 +25,7 @@ from muisti.model import (
     Memory,
     Tier,
 )
-from muisti.model.journal import make_start_event
+from muisti.model.journal import make_start_event, make_use_events
 from muisti.ports import ChangeSet, Committed, Progress, Services
 from muisti.ports.lookups import require_memory, require_stored
 from muisti.ports.scope import find_session_scopes
@@ -201,7 +201,7 @@ def store(
                 plan = plan_merges(decisions, now, reinforce=near and reinforce)
                 plan.events.extend(events)
                 if near:
-                    plan.events.extend(_start_sessions(services, prepared, now))
+                    plan.events.extend(_record_sessions(services, prepared, now))
                 committed = _commit(services, plan, now)
                 break
         # Embedding is slow: it runs without the lock, and then all duplicates are resolved again.
@@ -215,15 +215,20 @@ def store(
     return [by_id.get(memory.id) or replace(memory, index_pending=True) for memory in stored]
 
 
-def _start_sessions(services: Services, prepared: Sequence[Prepared], now: datetime) -> list[Event]:
-    """Return an event for each session that is named for the first time."""
+def _record_sessions(
+    services: Services, prepared: Sequence[Prepared], now: datetime
+) -> list[Event]:
+    """Return an event for each session that is named for the first time, or is active."""
     first = {memory.session_id: memory for memory in reversed(prepared) if memory.session_id}
-    return [
-        make_start_event(session_id, memory.project, memory.user, now, implicit=True)
-        for session_id, memory in first.items()
-        if services.index.session(session_id) is None
-        and not services.index.find_session_scopes(session_id)
-    ]
+    events = []
+    for session_id, memory in first.items():
+        session = services.index.session(session_id)
+        events += make_use_events(session, now)
+        if session is None and not services.index.find_session_scopes(session_id):
+            events.append(
+                make_start_event(session_id, memory.project, memory.user, now, implicit=True)
+            )
+    return events
 
 
 def _check_replaces(

@@ -155,7 +155,8 @@ OWNER = {
 """Reads without a scope, each with the reason."""
 WRITES = {
     "append_message assign_conversation cleanup close confirm confirm_link core_delete core_init core_update"
-    " decay_salience deemphasize delete delete_conversation delete_messages end_session evict"
+    " decay_salience deemphasize delete delete_conversation delete_messages end_idle_sessions"
+    " end_session evict"
     " extract_and_save flush forget forget_path import_memories index_path link link_to_session"
     " open reindex reindex_missing reject_link reinforce replace restore restore_conversation resume_extraction save"
     " save_batch save_extracted session_break start_session supersede sync touch unlink unmerge"

@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
+from muisti import Session, bootstrap
 from muisti.surfaces.hooks import spool, worker
+from tests.conftest import FakeClock
 from tests.surfaces.hooks.conftest import Hook
 
 CACHE = "We decided to use Redis for the session cache because it is fast."
@@ -107,6 +109,22 @@ def test_J6_a_session_ends_with_a_summary(hook: Hook) -> None:
     assert DONE in session.summary
     assert "thanks" not in session.summary
     assert "How should the session cache" in hook("SessionStart", source="startup", session="s2")
+
+
+def test_J6_the_session_of_a_killed_agent_is_summed_up_at_the_next_start(hook: Hook) -> None:
+    with bootstrap.open(hook.vault, create=True, clock=FakeClock()) as memory:  # long ago
+        memory.start_session("otters", session_id="killed")
+        memory.append_message(
+            "claude-code_killed", "user", "How should the otters be fed?", project="otters"
+        )
+
+    def find() -> Session:
+        with hook.open() as memory:
+            return memory.get_session("killed")
+
+    hook("SessionStart", source="startup", session="next")
+    hook.until(lambda: find().status == "completed")
+    assert find().summary == "Asked:\n- How should the otters be fed?"
 
 
 def test_J6_an_empty_session_leaves_nothing(hook: Hook) -> None:

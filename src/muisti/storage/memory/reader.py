@@ -158,6 +158,17 @@ class MemoryReading:
         found.sort(key=lambda session: (session.started_at, session.id), reverse=True)
         return found[:limit]
 
+    def active_sessions(self, project: str | None = None, user: str | None = None) -> list[Session]:
+        """Return the sessions of a project and a user that nobody ended, the oldest first."""
+        found = [
+            session
+            for session in self.view().tables.sessions.values()
+            if session.status == "active"
+            and project in (None, session.project)
+            and user in (None, session.user)
+        ]
+        return sorted(found, key=lambda session: (session.started_at, session.id))
+
     def find_session_scopes(self, session_id: str) -> list[tuple[str, str]]:
         """Return project and user of the texts that name this session, the earliest first.
 

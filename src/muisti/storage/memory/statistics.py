@@ -86,7 +86,10 @@ class MemoryStatistics:
         )
 
     def longest_unused(
-        self, protected: Sequence[str], among: Sequence[str] | None = None
+        self,
+        protected: Sequence[str],
+        in_use: Sequence[str] = (),
+        among: Sequence[str] | None = None,
     ) -> list[Footprint]:
         """Return the memories that may be archived, the longest unused first."""
         view = self.view()
@@ -97,16 +100,20 @@ class MemoryStatistics:
             used = usage.last_accessed if usage else None
             return used or created, created, entry.memory.id
 
-        movable = sorted(_find_movable(view, protected, among), key=key)
+        movable = sorted(_find_movable(view, protected, in_use, among), key=key)
         return [Footprint(entry.memory.id, _compute_size(view.tables, entry)) for entry in movable]
 
     def weakest(
-        self, below: float, protected: Sequence[str], among: Sequence[str] | None = None
+        self,
+        below: float,
+        protected: Sequence[str],
+        in_use: Sequence[str] = (),
+        among: Sequence[str] | None = None,
     ) -> list[str]:
         """Return the IDs of memories below a salience that may be trashed, weakest first."""
         view = self.view()
         weak = []
-        for entry in _find_movable(view, protected, among):
+        for entry in _find_movable(view, protected, in_use, among):
             salience = view.salience(entry)
             if salience < below:
                 weak.append((salience, entry.created_at, entry.memory.id))
@@ -129,14 +136,14 @@ def _compute_size(tables: Tables, entry: Entry) -> int:
     return size
 
 
-def _find_movable(view: View, protected: Sequence[str], among: Sequence[str] | None) -> list[Entry]:
+def _find_movable(
+    view: View, protected: Sequence[str], in_use: Sequence[str], among: Sequence[str] | None
+) -> list[Entry]:
     """Return the memories that maintenance may move."""
     found = []
     for entry in view.memories():
         memory = entry.memory
-        session = view.tables.sessions.get(memory.session_id or "")
-        is_active = memory.session_id is not None and session and session.status == "active"
-        is_kept = memory.pinned or memory.kind in protected or is_active
+        is_kept = memory.pinned or memory.kind in protected or memory.session_id in in_use
         if memory.deleted_at is None and not is_kept and (among is None or memory.id in among):
             found.append(entry)
     return found

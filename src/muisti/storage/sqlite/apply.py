@@ -152,7 +152,7 @@ def _apply_journal(db: apsw.Connection, changes: JournalChanges) -> set[str]:
         )
     for session in changes.sessions:
         db.execute(
-            "INSERT OR REPLACE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT OR REPLACE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 session.id,
                 session.project,
@@ -162,6 +162,7 @@ def _apply_journal(db: apsw.Connection, changes: JournalChanges) -> set[str]:
                 session.summary,
                 session.tool_calls,
                 session.user,
+                to_int(session.last_used),
             ),
         )
     db.executemany(

@@ -180,6 +180,14 @@ class SqliteReader:
             rows = fetch(db, sql, (project, user, limit))
         return [decode_session(row) for row in rows]
 
+    def active_sessions(self, project: str | None = None, user: str | None = None) -> list[Session]:
+        """Return the sessions of a project and a user that nobody ended, the oldest first."""
+        sql = """SELECT * FROM sessions WHERE status = 'active'
+                 AND (?1 IS NULL OR project = ?1) AND (?2 IS NULL OR user = ?2)
+                 ORDER BY started_at, id"""
+        with self._db.read_transaction() as db:
+            return [decode_session(row) for row in fetch(db, sql, (project, user))]
+
     def find_session_scopes(self, session_id: str) -> list[tuple[str, str]]:
         """Return project and user of the texts that name this session, the earliest first.
 

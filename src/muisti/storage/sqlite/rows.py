@@ -177,7 +177,7 @@ def decode_link(row: Sequence[Any]) -> Link:
 
 def decode_session(row: Sequence[Any]) -> Session:
     """Return the session in a row of the table sessions."""
-    id_, project, status, started_at, ended_at, summary, tool_calls, user = row
+    id_, project, status, started_at, ended_at, summary, tool_calls, user, last_used = row
     return Session(
         id=str(id_),
         project=str(project),
@@ -187,4 +187,5 @@ def decode_session(row: Sequence[Any]) -> Session:
         ended_at=time_or_none(ended_at),
         summary=str(summary),
         tool_calls=int(tool_calls),
+        last_used=time_or_none(last_used),
     )

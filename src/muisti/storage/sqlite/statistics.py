@@ -88,20 +88,27 @@ class SqliteStatistics:
             return int(fetch(db, sql)[0][0])
 
     def longest_unused(
-        self, protected: Sequence[str], among: Sequence[str] | None = None
+        self,
+        protected: Sequence[str],
+        in_use: Sequence[str] = (),
+        among: Sequence[str] | None = None,
     ) -> list[Footprint]:
         """Return the memories that may be archived, the longest unused first."""
-        movable, values = _make_movable(protected, among)
+        movable, values = _make_movable(protected, in_use, among)
         sql = f"""SELECT m.id, {_SIZE} FROM {_SEEN} LEFT JOIN usage u ON u.id = m.id WHERE {movable}
                   ORDER BY coalesce(u.last_accessed, m.created_at), m.created_at, m.id"""
         with self._db.read_transaction() as db:
             return [Footprint(id_, size) for id_, size in fetch(db, sql, values)]
 
     def weakest(
-        self, below: float, protected: Sequence[str], among: Sequence[str] | None = None
+        self,
+        below: float,
+        protected: Sequence[str],
+        in_use: Sequence[str] = (),
+        among: Sequence[str] | None = None,
     ) -> list[str]:
         """Return the IDs of memories below a salience that may be trashed, weakest first."""
-        movable, values = _make_movable(protected, among)
+        movable, values = _make_movable(protected, in_use, among)
         sql = f"""SELECT m.id, {self._db.salience} AS strength FROM {_USED}
                   WHERE {movable} AND strength < ? ORDER BY strength, m.created_at, m.id"""
         with self._db.read_transaction() as db:
@@ -129,15 +136,17 @@ _SIZE = (
 )
 
 
-def _make_movable(protected: Sequence[str], among: Sequence[str] | None) -> Condition:
+def _make_movable(
+    protected: Sequence[str], in_use: Sequence[str], among: Sequence[str] | None
+) -> Condition:
     """Return the condition for memories that maintenance may move."""
     sql = """m.deleted_at IS NULL AND NOT m.pinned
-        AND m.kind NOT IN (SELECT value FROM json_each(?)) AND NOT EXISTS
-        (SELECT 1 FROM sessions s WHERE s.id = m.session_id AND s.status = 'active')"""
+        AND m.kind NOT IN (SELECT value FROM json_each(?))
+        AND coalesce(m.session_id, '') NOT IN (SELECT value FROM json_each(?))"""
     if among is None:
-        return sql, [to_json(protected)]
+        return sql, [to_json(protected), to_json(in_use)]
     sql = f"{sql} AND m.id IN (SELECT value FROM json_each(?))"
-    return sql, [to_json(protected), to_json(among)]
+    return sql, [to_json(protected), to_json(in_use), to_json(among)]
 
 
 def _count_by(db: apsw.Connection, column: str) -> dict[str, int]:

@@ -69,14 +69,18 @@ def unmerge(memory_id: str, vault: str | None, as_json: bool) -> None:
 def upkeep(dry_run: bool, vault: str | None, as_json: bool) -> None:
     """Run maintenance.
 
-    Updates salience, moves weak memories to the trash and archives unused ones, as the settings
-    say. Deletes nothing. Suitable for cron.
+    Ends sessions that are no longer used, updates salience, moves weak memories to the trash and
+    archives unused ones, as the settings say. Deletes nothing. Suitable for cron.
     """
     with open_vault(vault) as memory:
         report = memory.upkeep(dry_run=dry_run)
     if as_json:
         print_json(report)
         return
+    if report.ended_sessions:
+        number = render.format_count(len(report.ended_sessions), "session")
+        verb = "would be ended" if dry_run else "ended"
+        click.echo(f"{number} {verb} (not used for session_idle_hours).")
     _print_faded(report.decayed)
     _print_moved(report.cleaned, "trash", "salience below cleanup_below", dry_run=dry_run)
     used = f"{report.live_bytes / 2**20:.1f} of {report.limit_bytes / 2**20:g} MB in use"

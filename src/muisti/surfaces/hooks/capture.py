@@ -8,11 +8,11 @@ from functools import partial
 
 from muisti.engine import Muisti
 from muisti.errors import InvalidRequest
+from muisti.lifecycle.session_summary import summarize_session
 from muisti.model import Session
 from muisti.surfaces.hooks import novelty, spool, transcript
 from muisti.surfaces.hooks.relevance import is_command
 from muisti.surfaces.hooks.strip_recalled import strip_recalled
-from muisti.surfaces.hooks.summary import summarize_session
 from muisti.text.redact import redact_text
 
 MODE = "coding"

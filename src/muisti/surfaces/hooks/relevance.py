@@ -14,9 +14,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from functools import cache
 
-from muisti.text.tokens import stem, tokenize
+from muisti.text.routine_words import is_routine
+from muisti.text.tokens import tokenize
 
 MIN_COVERAGE = 0.4
 """The share of the prompt that a memory must contain, weighted by how rare the words are."""
@@ -31,15 +31,6 @@ MAX_CHARS = 6_000
 SMOOTHING = 200
 """Added to the number of texts, so that in a small vault no word counts as common."""
 MAX_QUERY_CHARS = 1_000
-_ROUTINE = """
-accept add again agree apply build change check clean code commit complete continue correct debug
-delete diff done edit error execute explain fail file finish fix function go good great hello help
-hi implement improve issue keep lint line list look make method morning move name next nice now ok
-okay open perfect problem proceed pull push ready refactor remove rename repeat request rerun retry
-revert review right run save see show short simplify start step stop sure test thank thanks think
-thing try undo update use variable wait warning work write wrong yep yes
-"""
-"""Words of everyday instructions to a coding agent; significant only in a question."""
 _QUESTION = re.compile(
     r"\?|^\W*(?:what|which|how|where|when|who|whom|whose|why|did|does|do|is|are|was|were|can|could"
     r"|should|have|has|remind|recall|remember)\b",
@@ -99,13 +90,3 @@ def is_specific(prompt: str, significant_words: int) -> bool:
 def is_question(prompt: str) -> bool:
     """Return whether the prompt asks something, rather than giving an instruction."""
     return bool(_QUESTION.search(prompt))
-
-
-def is_routine(word: str) -> bool:
-    """Return whether an index word belongs to everyday instructions to a coding agent."""
-    return word in _routine_words()
-
-
-@cache
-def _routine_words() -> frozenset[str]:
-    return frozenset(map(stem, _ROUTINE.split()))

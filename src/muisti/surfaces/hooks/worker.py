@@ -146,6 +146,8 @@ def _store_entries(
             spool.delete_file(path)
             waiting.discard(path)
         memory.flush(timeout=FLUSH_TIMEOUT)
+        if memory.is_writable:
+            memory.end_idle_sessions()  # of agents that were killed, for example
 
 
 def _count(entries: int) -> str:

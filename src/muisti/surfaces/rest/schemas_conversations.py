@@ -82,6 +82,7 @@ class Session(ResponseModel):
     ended_at: datetime | None
     summary: str
     tool_calls: int
+    last_used: datetime | None
     needs_summary: bool = Field(
         description="Whether its memories have more tokens than `summarize_token_threshold`, "
         "and no summary."

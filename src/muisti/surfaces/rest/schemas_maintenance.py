@@ -22,7 +22,7 @@ from muisti.surfaces.rest.schemas import (
     SessionScopeQuery,
     Timestamp,
 )
-from muisti.surfaces.rest.schemas_conversations import ProjectName
+from muisti.surfaces.rest.schemas_conversations import ProjectName, Session
 
 
 class NewLink(RequestModel):
@@ -164,6 +164,7 @@ class MaintenanceReport(ResponseModel):
     evicted: list[Memory]
     live_bytes: int
     limit_bytes: int
+    ended_sessions: list[Session]
 
 
 class ReindexRequest(RequestModel):

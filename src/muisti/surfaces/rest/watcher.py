@@ -71,10 +71,20 @@ class VaultWatcher:
                 self._next_maintenance = now + self._config.maintenance_every
                 report = self._memory.upkeep()
                 decayed, cleaned, evicted = report.decayed, len(report.cleaned), len(report.evicted)
-                counts: Jsonable = {"decayed": decayed, "cleaned": cleaned, "evicted": evicted}
+                ended = len(report.ended_sessions)
+                counts: Jsonable = {
+                    "decayed": decayed,
+                    "cleaned": cleaned,
+                    "evicted": evicted,
+                    "ended_sessions": ended,
+                }
                 self._events.publish("upkeep", counts)
                 log.info(
-                    "maintenance: %d decayed, %d trashed, %d archived", decayed, cleaned, evicted
+                    "maintenance: %d sessions ended, %d decayed, %d trashed, %d archived",
+                    ended,
+                    decayed,
+                    cleaned,
+                    evicted,
                 )
             self._last_error = ""
         except (MuistiError, OSError) as error:
