@@ -30,6 +30,7 @@ from muisti.model import (
     Graph,
     Histogram,
     HistoryEntry,
+    IndexedDocument,
     Link,
     Memory,
     Message,
@@ -188,8 +189,8 @@ def python_page() -> str:
 
 
 VALUES = (
-    Memory, CoreMemory, Message, Conversation, DocumentSource, Utterance, Extracted, Metrics,
-    Histogram, QueueStatus,
+    Memory, CoreMemory, Message, Conversation, DocumentSource, IndexedDocument, Utterance,
+    Extracted, Metrics, Histogram, QueueStatus,
     Link, Graph, ReviewItem, ReviewCount, HistoryEntry, SearchResult, Signal, CompactResult,
     Explanation, Session,
     SessionUse, Stats,

@@ -334,6 +334,7 @@ def questions(  # shape: a table of calls
         "count_archive",
         "get_stats",
         "list_document_sources",
+        "list_documents",
         "problems",
     ):
         yield lambda vault, n=name: getattr(vault, n)()

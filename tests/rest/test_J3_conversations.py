@@ -114,7 +114,7 @@ def test_J3_conversations(client: TestClient) -> None:
     ]
     assert client.get("/api/conversations").json()[0] | {"firstAt": "", "lastAt": ""} == {
         "name": "telegram_1", "messages": 2, "firstAt": "", "lastAt": "", "sinceBreak": 2,
-        "project": "", "user": "",
+        "project": "", "user": "", "model": "", "segmentStart": "m1",
     }  # fmt: skip
     assert client.post("/api/conversations/telegram_1/break").status_code == 201
     assert client.get("/api/conversations/telegram_1/messages").json() == []

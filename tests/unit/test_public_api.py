@@ -15,7 +15,7 @@ from muisti.deprecation import RENAMED_METHODS
 PUBLIC = [
     "KINDS", "BrokenFile", "CompactResult", "Conflict", "Conversation", "ConversationNotFound", "CoreEntryNotFound",
     "CoreMemory", "DocumentSource", "Draft", "EmbedderProblem", "EntryType", "Explanation",
-    "Extracted", "ExtractorProblem", "ForgetReport", "Graph", "HistoryEntry", "ImportFailed", "InvalidMemory",
+    "Extracted", "ExtractorProblem", "ForgetReport", "FoundMemories", "Graph", "HistoryEntry", "ImportFailed", "IndexedDocument", "InvalidMemory",
     "InvalidRequest", "Kind", "Link", "LinkType", "Memory", "MemoryNotFound", "MemoryService",
     "Message", "MessageNotFound", "Metrics", "Muisti", "MuistiError", "NotFound", "QueueStatus", "ReviewCount",
     "ReviewItem", "SearchResult", "SearchResults", "Sector", "Session", "SessionAction", "SessionNotFound", "SettingsError",

@@ -9,8 +9,15 @@ from typing import Unpack
 
 from muisti.deprecation import renamed_argument
 from muisti.engine.embedding import Embedding
-from muisti.errors import InvalidRequest, SessionNotFound
-from muisti.model import Conversation, DocumentSource, EntryType, Message, SearchResults
+from muisti.errors import ConversationNotFound, InvalidRequest, SessionNotFound
+from muisti.model import (
+    Conversation,
+    DocumentSource,
+    EntryType,
+    IndexedDocument,
+    Message,
+    SearchResults,
+)
 from muisti.recall.filters import FilterOptions, Mode, is_among
 from muisti.recall.lookups import validate_limit
 from muisti.remember import conversations
@@ -122,6 +129,21 @@ class Conversations(Embedding):
         found = self._read(lambda services: services.index.list_conversations())
         return [one for one in found if is_among(project, one.project) and is_among(user, one.user)]
 
+    def get_conversation(
+        self, conversation: str, *, project: str | None = None, user: str | None = None
+    ) -> Conversation:
+        """Return the figures of a conversation, with its model and where its segment starts.
+
+        Raises ConversationNotFound, also for a conversation of another project or user than the
+        given one.
+        """
+        found = None
+        if isinstance(conversation, str) and conversation.isprintable():
+            found = self._read(lambda services: services.index.conversation(conversation))
+        if found is None or not (is_among(project, found.project) and is_among(user, found.user)):
+            raise ConversationNotFound(conversation)
+        return found
+
     def assign_conversation(
         self, conversation: str, *, project: str | None = None, user: str | None = None
     ) -> Conversation:
@@ -191,6 +213,22 @@ class Conversations(Embedding):
     def forget_path(self, path: str | os.PathLike[str]) -> DocumentSource:
         """Remove a file or folder from the index. Raises InvalidRequest if it is not indexed."""
         return self._write(lambda services: services.reconciler.forget_path(_validate_path(path)))
+
+    def list_documents(
+        self, *, project: str | None = None, user: str | None = None
+    ) -> list[IndexedDocument]:
+        """Return the indexed Markdown files with their versions, sorted by path.
+
+        With a project or a user: those that a search there finds, also those of all projects and
+        users.
+        """
+        found = self._read(lambda services: services.index.list_documents())
+        return [
+            one
+            for one in found
+            if (not one.project or is_among(project, one.project))
+            and (not one.user or is_among(user, one.user))
+        ]
 
     def list_document_sources(self) -> list[DocumentSource]:
         """Return the files and folders that are indexed as documents."""

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
         DocumentSource,
         Exchange,
         Extracted,
+        IndexedDocument,
         Message,
         Utterance,
     )
@@ -65,7 +66,8 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "conversations": (
-        "ROLES SESSION_BREAK Conversation DocumentSource Exchange Extracted Message Utterance"
+        "ROLES SESSION_BREAK Conversation DocumentSource Exchange Extracted IndexedDocument Message"
+        " Utterance"
     ),
     "journal": "Event EventName HistoryEntry Session SessionAction SessionUse Usage",
     "memory": (
@@ -106,6 +108,7 @@ __all__ = [
     "Graph",
     "Histogram",
     "HistoryEntry",
+    "IndexedDocument",
     "Kind",
     "Link",
     "LinkSource",

@@ -48,6 +48,10 @@ class Conversation:
     """How many messages came after the last session break."""
     project: str = ""
     user: str = ""
+    model: str = ""
+    """The `model` in the meta of the latest assistant message that has one; empty if none has."""
+    segment_start: str = ""
+    """The ID of the first message after the last session break; empty if there is none yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +68,20 @@ class DocumentSource:
     """How many files were found in it."""
     user: str = ""
     """The user who sees it; empty: all."""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedDocument:
+    """A Markdown file that is indexed where it is."""
+
+    path: str
+    """Relative to the vault if it is inside, else absolute."""
+    version: str
+    """A digest of the file as it was indexed: it changes with the content."""
+    source: str
+    """The path of its document source."""
+    project: str = ""
+    user: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,6 +98,8 @@ class SearchResult:
     """The ID of the memory that replaced this one, if it is outdated."""
     outdated: bool = False
     """Whether it was replaced, or its validity ended, by the time of the question."""
+    document_version: str = ""
+    """Of a document's section: the version of the file that it was read from."""
 
 
 class SearchResults(list[SearchResult]):

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         Conversation,
         DocumentSource,
         Filter,
+        IndexedDocument,
         Link,
         Memory,
         Message,
@@ -319,6 +320,10 @@ class MessageReader(Protocol):
 
     def sources(self) -> list[DocumentSource]:
         """Return the indexed files and folders, sorted by path."""
+        ...
+
+    def list_documents(self, paths: Sequence[str] | None = None) -> list[IndexedDocument]:
+        """Return the indexed documents, or those with these paths, sorted by path."""
         ...
 
 

@@ -39,8 +39,16 @@ def read_results(services: Services, best: Sequence[Hit]) -> list[SearchResult]:
         _make_result(memory, hit, messages.get(memory.id))
         for memory, hit in zip(memories, best, strict=True)
     ]
+    paths = {memory.file_path for memory in memories if memory.origin is EntryType.DOCUMENT}
+    versions: dict[str | None, str] = {}
+    if paths:
+        documents = services.index.list_documents([path for path in paths if path])
+        versions = {document.path: document.version for document in documents}
     for number, result in enumerate(results):
-        if result.memory.id in outdated:
+        if result.memory.origin is EntryType.DOCUMENT:
+            version = versions.get(result.memory.file_path, "")
+            results[number] = replace(result, document_version=version)
+        elif result.memory.id in outdated:
             newer = successors.get(result.memory.id, (None,))
             results[number] = replace(result, outdated=True, superseded_by=newer[-1])
     return results

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from muisti import MemoryService
-from muisti.errors import InvalidRequest, MemoryNotFound, SessionNotFound
+from muisti.errors import ConversationNotFound, InvalidRequest, MemoryNotFound, SessionNotFound
 from muisti.model.jsonable import to_jsonable
 
 from .world import TOPIC, UNKNOWN, Item, Scope, Sight, World
@@ -306,6 +306,29 @@ def list_conversations(world: World, chance: random.Random, scope: Scope) -> Ask
     return Asked(" ".join(item.secret for item in owned), sight)
 
 
+def get_conversation(world: World, chance: random.Random, scope: Scope) -> Asked:
+    sight = world.look(replace(scope, session=None))
+    named = chance.choice(world.conversations)
+    try:
+        world.memory.get_conversation(named, project=scope.project, user=scope.user)
+    except ConversationNotFound as error:
+        return Asked(str(error), sight)
+    owned = [item for item in world.of("message") if item.session == named]
+    if "" in (scope.project, scope.user):  # asks for those that belong to nobody
+        owned = [item for item in owned if item.project or item.user]
+    return Asked(" ".join(item.secret for item in owned), sight)
+
+
+def list_documents(world: World, chance: random.Random, scope: Scope) -> Asked:
+    """Their paths are looked up, as paths have no secrets."""
+    sight = world.look(replace(scope, session=None))
+    found = world.memory.list_documents(project=scope.project, user=scope.user)
+    paths = {one.path for one in found}
+    owned = [item for item in world.of("document") if item.id.partition("#")[0] in paths]
+    assert bool(owned) == bool(paths)
+    return Asked(" ".join(item.secret for item in owned), sight)
+
+
 def list_sessions(world: World, chance: random.Random, scope: Scope) -> Asked:
     sight = world.look(replace(scope, session=None))
     call = world.memory.list_sessions
@@ -387,6 +410,8 @@ PYTHON: dict[str, Verb] = {
     "explain": explain,
     "window": window,
     "list_conversations": list_conversations,
+    "get_conversation": get_conversation,
+    "list_documents": list_documents,
     "list_sessions": list_sessions,
     "core_get": core_get,
     "scope_hint": scope_hint,

@@ -6,7 +6,14 @@ import json
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from muisti.model import SESSION_BREAK, Conversation, DocumentSource, EntryType, Message
+from muisti.model import (
+    SESSION_BREAK,
+    Conversation,
+    DocumentSource,
+    EntryType,
+    IndexedDocument,
+    Message,
+)
 from muisti.storage.memory.apply import to_time
 from muisti.storage.memory.tables import Entry, Tables, check_text
 from muisti.storage.memory.view import View
@@ -48,11 +55,19 @@ class MemoryMessages:
             lines = _read_lines(tables, name)
             times = [line.message.at for line in lines]
             count = sum(line.message.type != SESSION_BREAK for line in lines)
-            since_break = len(_skip_to_break(lines))
+            segment = _skip_to_break(lines)
             last = lines[-1].message
             found.append(
                 Conversation(
-                    name, count, min(times), max(times), since_break, last.project, last.user
+                    name,
+                    count,
+                    min(times),
+                    max(times),
+                    len(segment),
+                    last.project,
+                    last.user,
+                    _find_model(lines),
+                    segment[0].message.id if segment else "",
                 )
             )
         found.sort(key=lambda conversation: conversation.name)
@@ -93,10 +108,23 @@ class MemoryMessages:
         sources = self.view().tables.sources
         return [sources[path] for path in sorted(sources)]
 
+    def list_documents(self, paths: Sequence[str] | None = None) -> list[IndexedDocument]:
+        """Return nothing: a vault in memory reads no files."""
+        return []
+
 
 def _read_lines(tables: Tables, conversation: str) -> list[_Line]:
     ids = tables.by_conversation[conversation]
     return sorted(_make_line(tables.entries[id_]) for id_ in ids)
+
+
+def _find_model(lines: Sequence[_Line]) -> str:
+    """Return the model of the latest assistant message that names one, or ""."""
+    for line in reversed(lines):
+        model = line.message.meta.get("model")
+        if line.message.role == "assistant" and isinstance(model, str):
+            return model
+    return ""
 
 
 def _make_line(entry: Entry) -> _Line:

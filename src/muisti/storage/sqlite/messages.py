@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from muisti.errors import IndexCorrupt
-from muisti.model import SESSION_BREAK, Conversation, DocumentSource, Message
+from muisti.model import SESSION_BREAK, Conversation, DocumentSource, IndexedDocument, Message
 from muisti.storage.sqlite.rows import fetch, to_time
 from muisti.storage.sqlite.vector_spaces import to_json
 
@@ -71,6 +71,18 @@ class SqliteMessages:
         with self._db.read_transaction() as db:
             return read_sources(db)
 
+    def list_documents(self, paths: Sequence[str] | None = None) -> list[IndexedDocument]:
+        """Return the indexed documents, or those with these paths, sorted by path."""
+        with self._db.read_transaction() as db:
+            if paths is None:
+                rows = fetch(db, _ALL_DOCUMENTS)
+            else:
+                rows = fetch(db, _DOCUMENTS_BY_PATH, (to_json(paths),))
+        return [
+            IndexedDocument(path, sha[:VERSION_LENGTH], source, project, user)
+            for path, sha, source, project, user in rows
+        ]
+
 
 def read_sources(db: apsw.Connection) -> list[DocumentSource]:
     """Return the document sources with the number of their documents."""
@@ -80,6 +92,14 @@ def read_sources(db: apsw.Connection) -> list[DocumentSource]:
     ]
 
 
+VERSION_LENGTH = 16
+"""Characters of a document's version, of 64."""
+_DOCUMENTS = """
+SELECT d.path, d.sha, d.shelf, coalesce(s.project, ''), coalesce(s.user, '')
+FROM {0} LEFT JOIN shelves s ON s.path = d.shelf ORDER BY d.path
+"""
+_ALL_DOCUMENTS = _DOCUMENTS.format("documents d")
+_DOCUMENTS_BY_PATH = _DOCUMENTS.format("json_each(?) j JOIN documents d ON d.path = j.value")
 _SOURCES = """
 SELECT path, source, project, trusted, (SELECT count(*) FROM documents d WHERE d.shelf = s.path),
     user
@@ -100,10 +120,16 @@ WHERE m.chat = ?1 AND {{since}} AND NOT {_COPY}
 ORDER BY m.file DESC, m.place DESC LIMIT ?2
 """
 _WINDOW, _WHOLE = _LATEST.format(since=_SINCE.format("?1")), _LATEST.format(since="1")
+_MODEL = """CASE WHEN m.meta LIKE '%"model"%' AND json_valid(m.meta)
+    AND json_type(m.meta, '$.model') = 'text' THEN json_extract(m.meta, '$.model') END"""
 _FIGURES = f"""
 SELECT c.chat, c.count, c.first, c.last,
     (SELECT count(*) FROM messages m WHERE m.chat = c.chat AND {_SINCE.format("c.chat")}),
-    e.project, e.user
+    e.project, e.user,
+    (SELECT {_MODEL} FROM messages m WHERE m.chat = c.chat AND m.role = 'assistant'
+        AND {_MODEL} NOT NULL ORDER BY m.file DESC, m.place DESC LIMIT 1),
+    (SELECT m.message_id FROM messages m WHERE m.chat = c.chat AND {_SINCE.format("c.chat")}
+        ORDER BY m.file, m.place LIMIT 1)
 FROM (SELECT chat, sum(type IS NOT '{SESSION_BREAK}') AS count, min(at) AS first, max(at) AS last
     FROM messages {{where}} GROUP BY chat) c
 JOIN entries e ON e.n = (SELECT m.n FROM messages m WHERE m.chat = c.chat
@@ -115,8 +141,18 @@ _CONVERSATION = _FIGURES.format(where="WHERE chat = ?")
 
 
 def _decode_conversation(row: Sequence[Any]) -> Conversation:
-    name, count, first, last, since_break, project, user = row
-    return Conversation(name, count, to_time(first), to_time(last), since_break, project, user)
+    name, count, first, last, since_break, project, user, model, start = row
+    return Conversation(
+        name,
+        count,
+        to_time(first),
+        to_time(last),
+        since_break,
+        project,
+        user,
+        model or "",
+        start or "",
+    )
 
 
 def _decode_message(row: Sequence[Any]) -> Message:

@@ -144,6 +144,19 @@ def window(name: str, limit: int, vault: str | None, as_json: bool) -> None:
 
 
 @conversation.command()
+@_name_argument
+@common_options
+def show(name: str, vault: str | None, as_json: bool) -> None:
+    """Show a conversation's model and where its current segment starts."""
+    with open_vault(vault) as memory:
+        found = memory.get_conversation(name)
+    if as_json:
+        print_json(found)
+    else:
+        render_conversations.print_conversation(found)
+
+
+@conversation.command()
 @click.argument("query", nargs=-1, required=True)
 @click.option("--conversation", "name", metavar="CONVERSATION", help="Only in this conversation.")
 @click.option("--chat", metavar="CONVERSATION", hidden=True)

@@ -27,6 +27,7 @@ from muisti.surfaces.cli.shared import (
 @click.option(
     "--trusted/--untrusted", default=None, help="Whether agents may rely on the documents."
 )
+@click.option("--files", is_flag=True, help="List the files and their versions.")
 @click.option("--forget", is_flag=True, help="Remove PATH from the index; its files stay.")
 @common_options
 def index(
@@ -35,6 +36,7 @@ def index(
     project: str | None,
     user: str | None,
     trusted: bool | None,
+    files: bool,
     forget: bool,
     vault: str | None,
     as_json: bool,
@@ -44,6 +46,11 @@ def index(
     The files stay in PATH and are read again when they change. Ctrl+C while they are embedded
     leaves the rest to the next search. Without PATH: list what is indexed.
     """
+    if files:
+        if path is not None:
+            raise InvalidRequest("path", path, "must be left out with --files")
+        _list_files(vault, as_json=as_json)
+        return
     if path is None:
         if forget or source or project or user or trusted:
             raise InvalidRequest("path", "", "must name a Markdown file or a folder")
@@ -77,6 +84,17 @@ def index(
     else:
         click.echo(f"Indexed {render.format_count(indexed.documents, 'document')} in {shown_path}.")
     render.print_problems(problems)
+
+
+def _list_files(vault: str | None, *, as_json: bool) -> None:
+    with open_vault(vault) as memory:
+        documents = memory.list_documents()
+    if as_json:
+        print_json(documents)
+    elif documents:
+        render_conversations.print_documents(documents)
+    else:
+        note("No documents yet. Add a folder: muisti index docs/")
 
 
 COMMANDS = {"index": index}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from muisti.model import Conversation, DocumentSource, Message
+from muisti.model import Conversation, DocumentSource, IndexedDocument, Message
 from muisti.surfaces.cli.render import escape, format_age, new_console, new_table
 
 OWNERS = ("project", "user")
@@ -25,9 +25,30 @@ def print_messages(messages: Sequence[Message]) -> None:
         out.print(escape(message.content), soft_wrap=True)
 
 
+def print_conversation(conversation: Conversation) -> None:
+    """Print the figures of one conversation."""
+    out = new_console()
+    out.print(f"[bold]{escape(conversation.name)}[/]")
+    rows = {
+        "project": conversation.project,
+        "user": conversation.user,
+        "model": conversation.model,
+        "messages": f"{conversation.messages}, {conversation.since_break} since the last break",
+        "segment": f"starts with {conversation.segment_start}"
+        if conversation.segment_start
+        else "",
+        "created": f"{conversation.first_at:%Y-%m-%d %H:%M} UTC",
+        "latest": f"{conversation.last_at:%Y-%m-%d %H:%M} UTC",
+    }
+    for name, value in rows.items():
+        if value:
+            out.print(f"[dim]{name:>9}[/]  {escape(value)}", soft_wrap=True)
+
+
 def print_conversations(conversations: Sequence[Conversation], now: datetime) -> None:
     """Print a list of conversations."""
-    owners = [name for name in OWNERS if any(getattr(one, name) for one in conversations)]
+    columns = (*OWNERS, "model")
+    owners = [name for name in columns if any(getattr(one, name) for one in conversations)]
     table = new_table("title", *owners, "messages", "since break", "latest")
     table.columns[0].header = "conversation"
     for conversation in conversations:
@@ -38,6 +59,16 @@ def print_conversations(conversations: Sequence[Conversation], now: datetime) ->
             str(conversation.since_break),
             format_age(conversation.last_at, now),
         )
+    new_console().print(table)
+
+
+def print_documents(documents: Sequence[IndexedDocument]) -> None:
+    """Print the indexed files with their versions."""
+    owners = [name for name in OWNERS if any(getattr(one, name) for one in documents)]
+    table = new_table("path", "version", *owners)
+    for document in documents:
+        owned = (escape(getattr(document, name)) for name in owners)
+        table.add_row(escape(document.path), document.version, *owned)
     new_console().print(table)
 
 

@@ -168,6 +168,10 @@ class Conversation(ResponseModel):
     since_break: int
     project: str
     user: str
+    model: Annotated[str, Field(description="Of the latest assistant message that names one.")]
+    segment_start: Annotated[
+        str, Field(description="The ID of the first message after the last session break.")
+    ]
 
 
 class Assignment(RequestModel):
@@ -241,6 +245,16 @@ class DocumentSource(ResponseModel):
     project: str
     trusted: bool
     documents: int
+    user: str
+
+
+class IndexedDocument(ResponseModel):
+    """A Markdown file that is searched too."""
+
+    path: str
+    version: Annotated[str, Field(description="A digest of the file as it was indexed.")]
+    source: Annotated[str, Field(description="The path of its document source.")]
+    project: str
     user: str
 
 

@@ -157,6 +157,9 @@ class SearchResult(ResponseModel):
         description="The ID of the memory that replaced it, if it is outdated."
     )
     weak: bool = Field(description="Whether the score is below the floor.")
+    document_version: str = Field(
+        description="Of a document's section: the version of the file; otherwise empty."
+    )
 
 
 class SearchResults(ResponseModel):

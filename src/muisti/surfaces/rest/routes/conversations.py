@@ -28,6 +28,7 @@ from muisti.surfaces.rest.schemas_conversations import (
     ForgetReport,
     ForgetRequest,
     HardQuery,
+    IndexedDocument,
     Message,
     MessagesQuery,
     NewDocumentSource,
@@ -51,6 +52,19 @@ def list_conversations(
     """List conversations, latest first."""
     found = memory.list_conversations(project=query.project, user=query.user)
     return [Conversation.model_validate(one) for one in found]
+
+
+@router.get(
+    "/api/conversations/{conversation}",
+    tags=["Conversations"],
+    responses=document_errors("item"),
+)
+def get_conversation(
+    memory: MemoryDep, conversation: Id, query: Annotated[ScopeQuery, Query()]
+) -> Conversation:
+    """Return a conversation: its model, and where its current segment starts."""
+    found = memory.get_conversation(conversation, project=query.project, user=query.user)
+    return Conversation.model_validate(found)
 
 
 @router.post(
@@ -187,6 +201,15 @@ def delete_core_entry(
 def list_document_sources(memory: MemoryDep) -> list[DocumentSource]:
     """List the indexed Markdown files and folders."""
     return [DocumentSource.model_validate(one) for one in memory.list_document_sources()]
+
+
+@router.get("/api/documents/files", tags=["Documents"], responses=document_errors())
+def list_documents(
+    memory: MemoryDep, query: Annotated[ScopeQuery, Query()]
+) -> list[IndexedDocument]:
+    """List the indexed Markdown files with their versions."""
+    found = memory.list_documents(project=query.project, user=query.user)
+    return [IndexedDocument.model_validate(one) for one in found]
 
 
 @router.post(
