@@ -140,6 +140,7 @@ class MemoryService:
     window = _threaded(Muisti.window)
     get_conversation = _threaded(Muisti.get_conversation)
     list_conversations = _threaded(Muisti.list_conversations)
+    list_summaries = _threaded(Muisti.list_summaries)
     assign_conversation = _threaded(Muisti.assign_conversation)
     search_messages = _threaded(Muisti.search_messages)
     forget = _threaded(Muisti.forget)

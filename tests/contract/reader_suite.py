@@ -65,6 +65,7 @@ STORE = [
         valid_until=NOON - 7 * DAY,
         kind="fact",
         user="anna",
+        conversation="cli_main",
     ),
 ]
 
@@ -92,6 +93,9 @@ class ReaderContract:
             (Filter(project=""), "146"),
             (Filter(project="nowhere"), "4"),
             (Filter(session="s"), "3"),
+            (Filter(conversation="cli_main"), "6"),
+            (Filter(conversation="cli_main", project="app"), ""),
+            (Filter(conversation="cli"), ""),
             (Filter(kinds=("decision", "fact")), "26"),
             (Filter(sectors=("emotional",)), "4"),
             (Filter(tiers=("global",)), "4"),

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Unpack
 
 from muisti.deprecation import renamed_argument
 from muisti.engine.embedding import Embedding
 from muisti.errors import ConversationNotFound, InvalidRequest, SessionNotFound
+from muisti.lifecycle.forget import find_summaries
 from muisti.model import (
     Conversation,
     DocumentSource,
     EntryType,
     IndexedDocument,
+    Memory,
     Message,
     SearchResults,
 )
-from muisti.recall.filters import FilterOptions, Mode, is_among
+from muisti.recall.filters import ALL, FilterOptions, Mode, is_among, to_filter
 from muisti.recall.lookups import validate_limit
 from muisti.remember import conversations
+from muisti.remember.summaries import SUMMARY
 from muisti.remember.validate import validate_line, validate_project, validate_user
 from muisti.text.redact import check_name
 
@@ -142,6 +145,32 @@ class Conversations(Embedding):
             found = self._read(lambda services: services.index.conversation(conversation))
         if found is None or not (is_among(project, found.project) and is_among(user, found.user)):
             raise ConversationNotFound(conversation)
+        return found
+
+    def list_summaries(
+        self,
+        conversation: str,
+        *,
+        message_ids: Sequence[str] | None = None,
+        project: str | None = None,
+        user: str | None = None,
+    ) -> list[Memory]:
+        """Return the summaries of a conversation, in the order of the messages that they cover.
+
+        With `message_ids`, only those that cover one of these messages. Summaries of a conversation
+        that was deleted are returned too. Raises InvalidRequest.
+        """
+        if isinstance(message_ids, str):
+            raise InvalidRequest("message_ids", message_ids, "must be a list of IDs")
+        scope: FilterOptions = {
+            "project": ALL if project is None else project,
+            "user": ALL if user is None else user,
+            "kind": SUMMARY,
+        }
+        where = to_filter(self.settings, scope, all_sessions=True)
+        found = self._read(find_summaries, conversation, where, message_ids)
+        if not found:
+            self._check_conversation(conversation)
         return found
 
     def assign_conversation(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -17,6 +18,7 @@ from muisti.model import (
     Message,
     Session,
 )
+from muisti.model.summaries import select_covered
 from muisti.ports import ChangeSet, Services
 from muisti.ports.replaced import release_replaced
 from muisti.ports.scope import find_session_scopes
@@ -50,7 +52,10 @@ class ForgetScope:
 
     def matches_memory(self, memory: Memory) -> bool:
         """Return whether a memory is to be forgotten."""
-        return self.matches(memory.project, memory.user, memory.created_at, memory.session_id)
+        project, user, at = memory.project, memory.user, memory.created_at
+        if self.matches(project, user, at, memory.session_id):
+            return True
+        return bool(memory.conversation) and self.matches(project, user, at, memory.conversation)
 
     def matches_message(self, message: Message) -> bool:
         """Return whether a message is to be forgotten."""
@@ -84,19 +89,15 @@ def forget(
 
 
 def _forget(services: Services, scope: ForgetScope, *, hard: bool, dry_run: bool) -> ForgetReport:
-    memories = [
-        memory
-        for memory in services.index.select(
-            Filter(all_sessions=True, include_deleted=hard), order="created_at", limit=None
-        )
-        if scope.matches_memory(memory)
-    ]
-    archived = [memory for memory in services.store.archived() if scope.matches_memory(memory)]
     messages = _find_messages(services, scope)
     if hard:
         for message in services.store.trashed_messages():
             if scope.matches_message(message):
                 messages.setdefault(message.conversation, []).append(message)
+    where = Filter(all_sessions=True, include_deleted=hard)
+    stored = services.index.select(where, order="created_at", limit=None)
+    memories = _select_memories(services, scope, stored, messages)
+    archived = _select_memories(services, scope, services.store.archived(), messages)
     sessions = [
         session.id
         for session in services.index.sessions(None, ALL_MESSAGES)
@@ -135,6 +136,27 @@ def _forget(services: Services, scope: ForgetScope, *, hard: bool, dry_run: bool
                 services.store.commit(ChangeSet(updated=updates, durable=False))
         _remove(services, scope, report, memories, messages)
     return report
+
+
+def _select_memories(
+    services: Services,
+    scope: ForgetScope,
+    memories: Iterable[Memory],
+    messages: Mapping[str, Sequence[Message]],
+) -> list[Memory]:
+    """Return the memories that the scope matches, and summaries of messages that go."""
+    whole: dict[str, list[Message]] = {}
+    selected = []
+    for memory in memories:
+        name = memory.conversation
+        forgotten = scope.matches_memory(memory)
+        if not forgotten and name in messages:
+            if name not in whole:
+                whole[name] = services.index.window(name, ALL_MESSAGES, whole=True)
+            forgotten = bool(select_covered(memory, messages[name], whole[name]))
+        if forgotten:
+            selected.append(memory)
+    return selected
 
 
 def _find_session(services: Services, conversation: str | None) -> str | None:
@@ -233,6 +255,7 @@ def _check_known(services: Services, scope: ForgetScope) -> None:
             or services.index.session(conversation) is not None
             or services.index.find_session_scopes(conversation)
             or any(one.conversation == conversation for one in services.store.trashed_messages())
+            or find_summaries(services, conversation, Filter(all_sessions=True))
         )
         if not is_known:
             raise InvalidRequest(
@@ -295,8 +318,12 @@ def _check_folder(conversation: str) -> None:
 def find_source_messages(services: Services, memory: Memory) -> list[Message]:
     """Return the messages that an extracted memory came from, as far as they are stored.
 
-    Those of its session that were sent when it was said, or that have most of its words.
+    Those that a summary covers. Of the memory's session those that were sent when it was said, or
+    that have most of its words.
     """
+    if memory.conversation:
+        whole = services.index.window(memory.conversation, ALL_MESSAGES, whole=True)
+        return select_covered(memory, whole, whole)
     if memory.session_id is None:
         return []
     names = [
@@ -313,3 +340,25 @@ def find_source_messages(services: Services, memory: Memory) -> list[Message]:
             if has_most or (message.at == memory.created_at and message.content):
                 found.append(message)
     return found
+
+
+def find_summaries(
+    services: Services,
+    conversation: str,
+    where: Filter,
+    message_ids: Sequence[str] | None = None,
+) -> list[Memory]:
+    """Return the summaries of a conversation, in the order of its messages.
+
+    Message_ids: only summaries that cover one of these messages.
+    """
+    where = replace(where, conversation=conversation)
+    found = services.index.select(where, order="created_at", limit=None)
+    if not found:
+        return []
+    order = services.index.window(conversation, ALL_MESSAGES, whole=True)
+    if message_ids is not None:
+        wanted = [message for message in order if message.id in message_ids]
+        found = [memory for memory in found if select_covered(memory, wanted, order)]
+    places = {message.id: place for place, message in enumerate(order)}
+    return sorted(found, key=lambda memory: places.get(memory.from_message, -1))

@@ -145,6 +145,12 @@ class Memory:
     agent: str = ""
     """The agent that wrote it; empty if unknown."""
     session_id: str | None = None
+    conversation: str = ""
+    """Of a summary: the conversation that it covers, such as `telegram_123456`."""
+    from_message: str = ""
+    """Of a summary: the ID of the first message that it covers."""
+    to_message: str = ""
+    """Of a summary: the ID of the last message that it covers."""
     source: str = "user"
     importance: float = 0.5
     salience: float = 1.0
@@ -204,6 +210,15 @@ class Memory:
         return *(str(getattr(self, name)) for name in PLACE), session
 
 
+_OF_SUMMARY = Field(
+    ValueType.NAME,
+    Given.SAVE,
+    redaction=Redaction.NAME,
+    versioned=True,
+    lenient=True,
+    place=True,
+)
+"""What the fields of a summary have in common: they are set once, and tell summaries apart."""
 FIELDS = describe(
     Memory,
     id=Field(ValueType.ID, Given.IMPORT, versioned=True),
@@ -279,6 +294,11 @@ FIELDS = describe(
         help="Session the memory comes from.",
         flags=("--session-id", "--session"),
     ),
+    conversation=_OF_SUMMARY._replace(
+        help="Conversation that a summary covers, such as telegram_123456."
+    ),
+    from_message=_OF_SUMMARY._replace(help="First message that a summary covers."),
+    to_message=_OF_SUMMARY._replace(help="Last message that a summary covers."),
     source=Field(
         ValueType.NAME,
         Given.UPDATE,
@@ -371,6 +391,9 @@ class Draft:
     user: str | None = None
     agent: str | None = None
     session_id: str | None = None
+    conversation: str = ""
+    from_message: str = ""
+    to_message: str = ""
     source: str = "user"
     summary: str = ""
     keywords: tuple[str, ...] = ()

@@ -28,6 +28,8 @@ class Filter:
     """Include session-tier memories of every session: for the owner, not for agents."""
     session: str | None = None
     """Only memories created in this session."""
+    conversation: str | None = None
+    """Only summaries of this conversation."""
     kinds: tuple[str, ...] = ()
     sectors: tuple[str, ...] = ()
     tiers: tuple[str, ...] = ()

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from muisti.errors import redact_message
+from muisti.model.summaries import describe_range
 from muisti.text.control_tags import neutralize_fence_tags, neutralize_tags
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ def fence_memory(memory: Memory, outdated: Mapping[str, str] | None = None) -> s
         "source": memory.source,
         "trust": "trusted" if memory.trusted else "unverified",
         "created": f"{memory.created_at:%Y-%m-%d}",
+        "covers": describe_range(memory),
         "valid_until": f"{memory.valid_until:%Y-%m-%d}" if memory.valid_until else "",
         "outdated": "yes" if memory.id in outdated else "",
         "replaced_by": outdated.get(memory.id, ""),

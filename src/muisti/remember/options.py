@@ -31,6 +31,9 @@ class SaveOptions(TypedDict, total=False):
     user: str | None
     agent: str | None
     session_id: str | None
+    conversation: str
+    from_message: str
+    to_message: str
     source: str
     summary: str
     keywords: Sequence[str]

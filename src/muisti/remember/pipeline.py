@@ -34,6 +34,7 @@ from muisti.remember.dedup import DuplicateDecision, measure_similarity, resolve
 from muisti.remember.derive import derive_fields, derive_title
 from muisti.remember.identity import make_id
 from muisti.remember.merge import MergePlan, apply_merges, plan_merges
+from muisti.remember.summaries import apply_range
 from muisti.remember.validate import validate_content, validate_id, validate_kind, validate_memory
 from muisti.settings import Settings
 from muisti.text.redact import redact_draft
@@ -107,6 +108,8 @@ def prepare(
     for done, draft in enumerate(drafts):
         try:
             scoped = _apply_session(draft, scopes.get(draft.session_id, []))
+            if draft.id is None:  # an import may come without the conversation
+                scoped = apply_range(services, scoped)
             prepared.append(_prepare_draft(scoped, services.settings, now))
         except InvalidMemory as error:
             if not skip_invalid:

@@ -295,6 +295,13 @@ def window(world: World, chance: random.Random, scope: Scope) -> Asked:
     return Asked(text, sight)
 
 
+def list_summaries(world: World, chance: random.Random, scope: Scope) -> Asked:
+    sight = world.look(replace(scope, session=None), all_sessions=True)
+    named = chance.choice(world.conversations)
+    call = world.memory.list_summaries
+    return ask(lambda: call(named, project=scope.project, user=scope.user), sight)
+
+
 def list_conversations(world: World, chance: random.Random, scope: Scope) -> Asked:
     """Their names are looked up: a conversation has no text itself."""
     sight = world.look(replace(scope, session=None))
@@ -409,6 +416,7 @@ PYTHON: dict[str, Verb] = {
     "related": related,
     "explain": explain,
     "window": window,
+    "list_summaries": list_summaries,
     "list_conversations": list_conversations,
     "get_conversation": get_conversation,
     "list_documents": list_documents,

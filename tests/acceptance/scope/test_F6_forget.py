@@ -71,7 +71,12 @@ def build(memory: Muisti, vault: Path, seed: object, *, with_queue: bool = True)
 
 
 def is_in(item: Item, given: Given) -> bool:
-    """Whether a text is to be forgotten: all that is given must match."""
+    """Whether a text is to be forgotten: all that is given must match.
+
+    A summary goes with each of the messages that it covers.
+    """
+    if any(is_in(message, given) for message in item.covers):
+        return True
     if item.what == "core":
         return given == {"user": item.user}
     if item.what == "document":

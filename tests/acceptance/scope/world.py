@@ -42,6 +42,8 @@ class Item:
     section: str = "user"
     """Of core memory."""
     at: datetime | None = None
+    covers: tuple[Item, ...] = ()
+    """The messages of a memory that is a summary of a conversation."""
 
 
 @dataclass(frozen=True)
@@ -237,15 +239,24 @@ class Builder:
     def _add_conversation(self, name: str, *, owned: bool) -> None:
         world, chance = self.world, self._chance
         project, user = self._pick_scope() if owned else ("", "")
+        ids: list[str] = []
+        messages: list[Item] = []
         for number in range(chance.randint(1, 3)):
             item = self._make("message", "", project, user, session=name)
             given = {"project": project, "user": user} if number == 0 else {}
             role = chance.choice(["user", "assistant"])
             message = world.memory.append_message(name, role, self._text(item), **given)
             at = f"{message.at:%Y-%m-%d}"
-            self._rename(item, f"message:{name}/{at}/{message.id}", message.at)
+            messages.append(self._rename(item, f"message:{name}/{at}/{message.id}", message.at))
+            ids.append(message.id)
         world.conversations.append(name)
         world.sessions[name] = (project, user)
+        covered = {"conversation": name, "from_message": ids[0], "to_message": ids[-1]}
+        summary = self._make("memory", "", project, user, covers=tuple(messages))
+        scope = {"project": project, "user": user, "tier": "project"}
+        keywords = [TOPIC, summary.secret]
+        saved = world.memory.save(self._text(summary), keywords=keywords, **covered, **scope)  # type: ignore[arg-type]
+        self._rename(summary, saved.id, saved.created_at)
 
     def _add_documents(self, number: int) -> None:
         assert self._folder is not None

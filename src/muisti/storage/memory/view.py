@@ -173,6 +173,8 @@ class View:
             return False
         if where.session is not None and memory.session_id != where.session:
             return False
+        if where.conversation is not None and memory.conversation != where.conversation:
+            return False
         if where.ids and memory.id not in where.ids:
             return False
         if where.origins and memory.origin not in where.origins:

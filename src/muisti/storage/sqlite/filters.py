@@ -34,6 +34,8 @@ def build_condition(where: Filter, salience: str) -> Condition:
     _add_scope(where, add)
     if where.session is not None:
         add("m.session_id = ?", where.session)
+    if where.conversation is not None:
+        add("m.conversation = ?", where.conversation)
     if where.ids:
         add(f"m.id IN ({_make_marks(where.ids)})", *where.ids)
     for field in FIELDS:

@@ -240,6 +240,7 @@ def delete(
         if hard:
             what = render.format_count(len(message_ids), "message") if message_ids else name
             confirm_deletion(what, "--hard", yes=yes)
+        summaries = memory.list_summaries(name, message_ids=message_ids or None) if hard else []
         if message_ids:
             count = memory.delete_messages(name, message_ids, hard=hard)
         else:
@@ -248,9 +249,33 @@ def delete(
         print_json({"conversation": name, "deleted": count, "hard": hard})
     elif hard:
         click.echo(f"Deleted {render.format_count(count, 'message')} permanently.")
+        if summaries:
+            ids = " ".join(one.id[-8:] for one in summaries)
+            number = render.format_count(len(summaries), "summary")
+            stay = "stays; to delete it" if len(summaries) == 1 else "stay; to delete them"
+            note(f"{number} of them {stay}: muisti delete {ids} --hard")
     else:
         number = render.format_count(count, "message")
         click.echo(f"Moved {number} to the trash. Undo: muisti conversation restore {name}")
+
+
+@conversation.command()
+@_name_argument
+@common_options
+def summaries(name: str, vault: str | None, as_json: bool) -> None:
+    """List the summaries of a conversation, in the order of its messages.
+
+    `muisti save --kind summary --conversation NAME --from-message ID --to-message ID` adds one.
+    """
+    with open_vault(vault) as memory:
+        found = memory.list_summaries(name)
+        outdated = memory.find_outdated([one.id for one in found])
+    if as_json:
+        print_json(found)
+    elif found:
+        render.print_memories(found, render.current_time(), outdated)
+    else:
+        note(f"No summaries of {name}.")
 
 
 @conversation.command()

@@ -11,8 +11,8 @@ from typing import Any
 import click
 
 from muisti.errors import InvalidRequest, MemoryNotFound
-from muisti.model import Memory
-from muisti.model.fields import ValueType
+from muisti.model import Memory, Message
+from muisti.model.fields import Given, ValueType
 from muisti.model.memory import FIELDS
 from muisti.remember.scope import default_scope
 from muisti.surfaces.cli import render
@@ -35,6 +35,8 @@ from muisti.surfaces.cli.shared import (
 )
 from muisti.text.redact import redact_text
 
+MOST_IDS = 10
+"""How many messages a note names."""
 _FIELD_NAMES = tuple(field.name for field in FIELDS)
 
 
@@ -57,9 +59,25 @@ def _note_scope(memory: Memory, given: Mapping[str, Any]) -> None:
         note(f"In project {memory.project}.")
 
 
-def _field_options(function: Any, *, with_default: bool = True) -> Any:
-    """Add an option for each field that `save` and `update` can set."""
-    for field in reversed([field for field in FIELDS if field.help]):
+def _note_sources(sources: list[Message]) -> None:
+    """Say how to delete the messages that a deleted memory came from."""
+    of_conversation: dict[str, list[str]] = {}
+    for source in sources:
+        ids = of_conversation.setdefault(source.conversation, [])
+        ids += [source.id] if source.id not in ids else []
+    for name, ids in of_conversation.items():
+        what = "The message it came from is still there; to delete it"
+        if len(ids) > 1:
+            what = f"The {len(ids)} messages it came from are still there; to delete them"
+        command = f"muisti conversation delete {name} {' '.join(ids)} --hard"
+        if len(ids) > MOST_IDS:
+            command = f"muisti forget --conversation {name} --hard"
+        note(f"{what}: {command}")
+
+
+def _field_options(function: Any, *, given: Given = Given.SAVE) -> Any:
+    """Add an option for each field that `save`, or `update`, can set."""
+    for field in reversed([field for field in FIELDS if field.help and field.given >= given]):
         names = option_names(field)
         settings: dict[str, Any] = {}
         match field.value_type:
@@ -72,9 +90,9 @@ def _field_options(function: Any, *, with_default: bool = True) -> Any:
                 settings["type"] = float
             case ValueType.TIME:
                 settings["type"] = Time()
-            case _ if field.name.endswith("_id"):
+            case _ if field.name.endswith(("_id", "_message")):
                 settings["metavar"] = "ID"
-        help_ = field.help if with_default else field.help.partition(" Default:")[0]
+        help_ = field.help if given is Given.SAVE else field.help.partition(" Default:")[0]
         function = click.option(*names, help=help_, **settings)(function)
     return function
 
@@ -111,7 +129,7 @@ def save(
     with open_vault(vault, create=True, in_project=True) as memory:
         started_at = render.current_time()
         scope: dict[str, Any] = {}
-        if not given.keys() & {"project", "tier", "session_id"}:
+        if not given.keys() & {"project", "tier", "session_id", "conversation"}:
             project = memory.settings.project
             chosen = default_scope(project, given.get("kind"), content, memory.settings)
             scope = {"project": chosen.project, "tier": chosen.tier}
@@ -217,7 +235,7 @@ def list_(filters: dict[str, Any], vault: str | None, as_json: bool, **page: Any
 @click.command()
 @click.argument("memory_id", metavar="ID")
 @click.option("--content", help="New content; - reads standard input.")
-@partial(_field_options, with_default=False)
+@partial(_field_options, given=Given.UPDATE)
 @common_options
 def update(
     memory_id: str, content: str | None, vault: str | None, as_json: bool, **fields: Any
@@ -264,11 +282,7 @@ def delete(
             click.echo(f"Deleted …{short} permanently.")
         else:
             click.echo(f"Moved …{short} to the trash. Undo: muisti restore {short}")
-    for source in sources:
-        note(
-            "The message it came from is still there; to delete it: muisti conversation delete "
-            f"{source.conversation} {source.id} --hard"
-        )
+    _note_sources(sources)
 
 
 @click.command()

@@ -26,6 +26,7 @@ from muisti.model import (
 )
 from muisti.model.fields import Redaction
 from muisti.model.memory import FIELDS
+from muisti.model.summaries import describe_range
 from muisti.model.validity import is_outdated
 from muisti.recall.snippet import make_snippet
 
@@ -257,6 +258,7 @@ def print_memory(
         "kind": f"{memory.kind}, {memory.sector}, tier {memory.tier}",
         **{name: getattr(memory, name) for name in _OWNERS},
         "session": memory.session_id,
+        "covers": describe_range(memory),
         "keywords": ", ".join(memory.keywords),
         "concepts": ", ".join(memory.concepts),
         "files": ", ".join(memory.files),

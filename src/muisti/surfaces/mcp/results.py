@@ -14,6 +14,7 @@ from mcp_types import CallToolResult, TextContent
 from pydantic import BaseModel, Field
 
 from muisti.model import CoreMemory, EntryType, Link, Memory, Tier
+from muisti.model.summaries import describe_range
 from muisti.recall.fence import fence_text, quote_text
 from muisti.recall.prompt_context import compose_context, count_tokens
 from muisti.text.control_tags import neutralize_tags
@@ -96,6 +97,8 @@ class FullMemory(BaseModel):
     trust: Trust
     created: str
     project: str = ""
+    covers: str = ""
+    """The messages that a summary covers."""
     valid_until: str = ""
     replaced_by: str = ""
     links: list[str] = Field(default=[])
@@ -304,6 +307,7 @@ def render_full(
                 trust=_trust(memory),
                 created=memory.created_at.isoformat(timespec="seconds"),
                 project=memory.project,
+                covers=describe_range(memory),
                 valid_until=until.isoformat(timespec="seconds") if until else "",
                 replaced_by=replaced.get(memory.id, ""),
                 links=[format_link(link) for link in memory.links],

@@ -1,4 +1,4 @@
 """The schema: one numbered SQL file for each migration."""
 
-NEWEST = 7
+NEWEST = 8
 """The number of the last migration, so that a current index needs no file to be read."""

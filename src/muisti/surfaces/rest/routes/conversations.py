@@ -12,7 +12,7 @@ from muisti.surfaces.rest.concurrency import ThreadedRoute
 from muisti.surfaces.rest.dependencies import Id, MemoryDep
 from muisti.surfaces.rest.folders import resolve_allowed_path
 from muisti.surfaces.rest.problems import HttpProblem, document_errors
-from muisti.surfaces.rest.schemas import ScopeQuery
+from muisti.surfaces.rest.schemas import Memory, ScopeQuery
 from muisti.surfaces.rest.schemas_conversations import (
     Assignment,
     Conversation,
@@ -90,6 +90,19 @@ def list_messages(
     """Return the latest messages since the last session break, oldest first."""
     found = memory.window(conversation, query.limit, project=query.project, user=query.user)
     return [Message.model_validate(one) for one in found]
+
+
+@router.get(
+    "/api/conversations/{conversation}/summaries",
+    tags=["Conversations"],
+    responses=document_errors(),
+)
+def list_summaries(
+    memory: MemoryDep, conversation: Id, query: Annotated[ScopeQuery, Query()]
+) -> list[Memory]:
+    """List the summaries of a conversation, in the order of the messages that they cover."""
+    found = memory.list_summaries(conversation, project=query.project, user=query.user)
+    return [Memory.model_validate(one) for one in found]
 
 
 @router.post("/api/chats/{conversation}/messages", status_code=201, include_in_schema=False)
