@@ -27,6 +27,7 @@ SAMPLES: dict[str, Any] = {
     "content": "The harbour office opens at eight.", "title": "Opening hours", "kind": "summary", "sector": Sector.EMOTIONAL,
     "tier": Tier.GLOBAL, "project": "harbour", "user": "anna@example.com", "agent": "claude-code 2.1", "session_id": "s-1",
     "source": "letter", "importance": 0.75, "salience": 0.25, "summary": "Opens at\neight", "keywords": ("hours", "a: b"),
+    "categories": ("Opening times", "city: harbour"),
     "files": ("src/hours.py",), "created_at": THEN, "valid_from": THEN, "valid_until": THEN.replace(year=2027),
     "pinned": True, "trusted": False, "conversation": "telegram_123456", "from_message": "m1", "to_message": "m2",
 }  # fmt: skip
@@ -103,6 +104,62 @@ def test_A1_every_field_can_be_given_over_rest_and_changed(memory: Muisti) -> No
         assert changed.status_code == 200, changed.text
         stays = {name: getattr(memory.get(bare["id"]), name) for name in fixed}
         assert said(memory.get(bare["id"])) == SAMPLES | stays
+
+
+# -- categories
+
+
+def test_A1_categories_are_kept_and_found(memory: Muisti) -> None:
+    saved = memory.save("The API endpoint is /api/users", categories=["Backend", "öffentlich"])
+    assert saved.categories == ("Backend", "öffentlich")
+    assert [one.memory.id for one in memory.search("backend")] == [saved.id]
+    assert memory.save("The API endpoint is /api/users").categories == saved.categories
+    changed = memory.update(saved.id, categories=["Frontend"])
+    assert (changed.categories, changed.keywords) == (("Frontend",), ())
+    assert [one.memory.id for one in memory.search("frontend")] == [saved.id]
+    assert memory.update(saved.id, categories=[]).categories == ()
+
+
+@pytest.mark.parametrize("field", ["keywords", "categories", "files"])
+@pytest.mark.parametrize("value", ["Backend", [5], ["a\nb"], ["a\0"], 5, 0, False])
+def test_A4_a_list_that_is_none(memory: Muisti, field: str, value: Any) -> None:
+    with pytest.raises(InvalidMemory, match=field):
+        memory.save("The API endpoint is /api/users", **{field: value})
+    assert memory.list() == []
+    saved = memory.save("The API endpoint is /api/users")
+    with pytest.raises(InvalidMemory, match=field):
+        memory.update(saved.id, **{field: value})
+
+
+def test_C1_secrets_in_categories_are_redacted(memory: Muisti) -> None:
+    saved = memory.save("The boat is red", categories=["key AKIAIOSFODNN7EXAMPLE", "boats"])
+    assert "AKIA" not in str(saved.categories)
+    assert saved.categories[1] == "boats"
+
+
+@pytest.mark.needs_files("writes files as a person does")
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("categories: [work, home]", ("work", "home")),
+        ("categories:\n  - work", ("work",)),
+        ("categories: work, home", ("work", "home")),
+        ("categories:\n  work: 1", ()),
+        ("categories:", ()),
+    ],
+)
+def test_B2_categories_that_a_person_wrote(
+    memory: Muisti, written: str, expected: tuple[str, ...]
+) -> None:
+    saved = memory.save("The boat is red")
+    path = memory.root / str(saved.file_path)
+    path.write_text(path.read_text("utf-8").replace("---\n", f"---\n{written}\n", 1), "utf-8")
+    assert memory.sync().problems == ()
+    found = memory.get(saved.id)
+    assert found is not None
+    assert found.categories == expected
+    memory.update(saved.id, title="A boat")
+    assert written in path.read_text("utf-8")
 
 
 # -- user and agent

@@ -69,7 +69,7 @@ def test_C5_a_link_is_another_version_and_being_used_is_not(
     memory.reindex()
     used = memory.get(read.id)
     assert used is not None
-    assert (used.access_count, used.version) == (2, read.version)
+    assert (used.access_count, used.version) == (3, read.version)
     memory.link(read.id, other.id)
     with pytest.raises(Conflict):
         memory.update(read.id, expected_version=read.version, title="Too late")

@@ -1,4 +1,4 @@
-"""The sixteen acceptance criteria at the end of specification 4, one test each."""
+"""The sixteen acceptance criteria at the end of specification 4, one test each, and `touch`."""
 
 from __future__ import annotations
 
@@ -187,3 +187,13 @@ def test_bi_temporal_queries_work(memory: Muisti, clock: FakeClock) -> None:
     assert at(as_of=start + 5 * day) == [new.id]
     assert at(as_of=start + 6 * day, known_at=start + day) == [old.id]
     assert at(known_at=start - day) == []
+
+
+def test_touch_counts_an_access(memory: Muisti, clock: FakeClock) -> None:
+    saved = memory.save("The API endpoint is /api/users")
+    clock.forward(hours=1)
+    touched = memory.touch(saved.id)
+    assert (touched.access_count, touched.last_accessed) == (1, clock.now())
+    assert (touched.salience, touched.updated_at) == (saved.salience, saved.updated_at)
+    memory.reindex()
+    assert known(memory, saved) == touched

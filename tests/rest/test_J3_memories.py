@@ -221,7 +221,7 @@ def test_J3_reinforce_and_deemphasize(client: TestClient, known: list[str]) -> N
     weak = client.post(f"{address}/deemphasize", json={"amount": 0.5}).json()["salience"]
     strong = client.post(f"{address}/reinforce").json()["salience"]
     assert weak < strong < 1
-    assert client.post(f"{address}/touch").json()["accessCount"] == 1
+    assert client.post(f"{address}/touch").json()["accessCount"] == 2
     check_problem(client.post(f"{address}/reinforce", json={"amount": -1}), 422, "invalid-request")
 
 

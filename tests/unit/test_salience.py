@@ -67,6 +67,8 @@ def test_each_event() -> None:
     before = Usage(0.5, NOON, 3, NOON, NOON)
     strong = {"salience": 0.8}
     assert fold_event(before, Event("recalled", later)) == Usage(0.5, NOON, 4, later, NOON)
+    counted = Event("touched", later, data={"count": 1})
+    assert fold_event(before, counted) == Usage(0.5, NOON, 4, later, NOON)
     assert fold_event(before, Event("touched", later)) == Usage(0.5, NOON, 3, later, NOON)
     assert fold_event(before, Event("reinforced", later, data=strong)) == Usage(
         0.8, later, 4, later, NOON

@@ -130,7 +130,7 @@ class Memories(Embedding):
         return self._write(change.restore, memory_id)
 
     def touch(self, memory_id: str) -> Memory:
-        """Record an access. Raises MemoryNotFound."""
+        """Record an access: it counts like a recall. Raises MemoryNotFound."""
         return self._write(reinforcement.touch, memory_id)
 
     def reinforce(

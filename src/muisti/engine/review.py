@@ -17,7 +17,7 @@ from muisti.recall.lookups import check_page
 from muisti.remember.options import SaveOptions, to_draft
 from muisti.remember.pipeline import remember
 
-_INHERITED = ("kind", "tier", "project", "user", "importance", "keywords", "files")
+_INHERITED = ("kind", "tier", "project", "user", "importance", "keywords", "categories", "files")
 """What a replacement takes over from the memory that it replaces."""
 
 

@@ -59,7 +59,7 @@ def parse_item(where: str, item: object, codec: MemoryCodec) -> ImportedMemory:
     try:
         for field in _DRAFTED:
             value = named.get(field.name)
-            if value is None or (field.lenient and not isinstance(value, str)):
+            if value is None or (field.lenient and not _is_readable(field, value)):
                 continue
             values[field.name] = _parse_value(field, value, codec)
         if "content" not in values:
@@ -70,6 +70,13 @@ def parse_item(where: str, item: object, codec: MemoryCodec) -> ImportedMemory:
         raise ImportFailed(f"{where}: {error}") from error
     is_unused = usage == Usage(salience=1.0)
     return ImportedMemory(Draft(**values), Usage() if is_unused else usage)
+
+
+def _is_readable(field: Field, value: Any) -> bool:
+    """Return whether a lenient field's value is ours: other programs use these names, too."""
+    if field.value_type is ValueType.LIST and isinstance(value, list):
+        return all(isinstance(item, str) for item in value)
+    return isinstance(value, str)
 
 
 def _parse_value(field: Field, value: Any, codec: MemoryCodec) -> Any:

@@ -14,7 +14,7 @@ _RULES = {EventName.REINFORCED: apply_reinforcement, EventName.DEEMPHASIZED: app
 
 
 def touch(services: Services, memory_id: str) -> Memory:
-    """Record an access. Raises MemoryNotFound."""
+    """Record an access: it counts like a recall. Raises MemoryNotFound."""
     return _record_use(services, memory_id, EventName.TOUCHED, None)
 
 
@@ -40,7 +40,7 @@ def _record_use(
 ) -> Memory:
     with services.store.lock():
         memory = require_memory(services, memory_id)
-        data: dict[str, float] = {}
+        data: dict[str, float] = {"count": 1} if name is EventName.TOUCHED else {}
         if amount is not None:
             data = {"amount": amount, "salience": _RULES[name](memory.salience, amount)}
         event = Event(name, services.clock.now(), (memory_id,), session_id, data)

@@ -156,6 +156,8 @@ class Memory:
     salience: float = 1.0
     summary: str = ""
     keywords: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    """Names of groups that the caller sorts memories into; muisti gives them no meaning."""
     concepts: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
     created_at: datetime
@@ -322,6 +324,13 @@ FIELDS = describe(
         match=Match.ALL_OF,
         match_help="Only memories with this keyword; may be repeated.",
     ),
+    categories=Field(
+        ValueType.LIST,
+        Given.UPDATE,
+        redaction=Redaction.LIST,
+        lenient=True,
+        help="Category of your own; may be repeated. The kind is something else.",
+    ),
     concepts=Field(ValueType.LIST),
     files=Field(
         ValueType.LIST,
@@ -397,6 +406,7 @@ class Draft:
     source: str = "user"
     summary: str = ""
     keywords: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
     importance: float | None = None
     salience: float | None = None

@@ -45,7 +45,7 @@ def project_memory(memory: Memory) -> MemoryRow:
     """Return the row of a memory."""
     labels = [("keyword", keyword.casefold()) for keyword in memory.keywords]
     labels += [("file", file.casefold()) for file in memory.files]
-    label_text = " \n ".join((*memory.keywords, *memory.files, memory.summary))
+    label_text = " \n ".join((*memory.keywords, *memory.categories, *memory.files, memory.summary))
     first = memory.title.split(maxsplit=1)[0] if memory.title.strip() else ""
     # A derived title is the first sentence: indexed twice, it would outrank other sentences.
     is_derived = (

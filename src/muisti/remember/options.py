@@ -37,6 +37,7 @@ class SaveOptions(TypedDict, total=False):
     source: str
     summary: str
     keywords: Sequence[str]
+    categories: Sequence[str]
     files: Sequence[str]
     importance: float | None
     salience: float | None
@@ -64,6 +65,7 @@ class UpdateOptions(TypedDict, total=False):
     source: str
     summary: str
     keywords: Sequence[str]
+    categories: Sequence[str]
     files: Sequence[str]
     importance: float
     valid_from: datetime | None

@@ -181,8 +181,11 @@ def _read_values(document: Document, settings: Settings) -> dict[str, Value | No
     for field in FRONT_MATTER:
         if field.lenient and field.name in values:
             try:
-                text = _read_text(field, field.name, values[field.name])
-                value = validate_value(field, text, settings)
+                if field.value_type is ValueType.LIST:
+                    value = _read_field(field, values) or ()
+                else:
+                    value = _read_text(field, field.name, values[field.name])
+                value = validate_value(field, value, settings)
                 redact_fields({field.name: value}, settings)
             except (BadFrontMatter, InvalidMemory):
                 del values[field.name]

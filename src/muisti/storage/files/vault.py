@@ -382,7 +382,7 @@ def _encode(text: str, memory: Memory) -> bytes:
     """Return the bytes of a file. Raises InvalidMemory if its front matter is too long to read."""
     head = len(text) - len(memory.content)
     if head > frontmatter.MAX_HEAD:
-        fields = ("summary", "keywords", "files")
+        fields = ("summary", "keywords", "categories", "files")
         longest = max(fields, key=lambda name: len(repr(getattr(memory, name))))
         raise InvalidMemory(
             longest,

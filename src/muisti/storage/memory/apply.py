@@ -104,7 +104,7 @@ def _insert(tables: Tables, entry: Entry, before: Mapping[str, Entry]) -> None:
     memory = entry.memory
     check_text(memory.id, memory.content, memory.title, memory.source, memory.project)
     check_text(memory.session_id, memory.summary)
-    check_text(*memory.keywords, *memory.concepts, *memory.files, *entry.words)
+    check_text(*memory.keywords, *memory.categories, *memory.concepts, *memory.files, *entry.words)
     tables.entries[memory.id] = entry
     if entry.is_indexed:
         tables.lengths[memory.id] = entry.length

@@ -260,6 +260,7 @@ def print_memory(
         "session": memory.session_id,
         "covers": describe_range(memory),
         "keywords": ", ".join(memory.keywords),
+        "categories": ", ".join(memory.categories),
         "concepts": ", ".join(memory.concepts),
         "files": ", ".join(memory.files),
         "strength": f"importance {memory.importance:g}, salience {memory.salience:.2f}, "

@@ -308,6 +308,7 @@ class MemoryReplacement(RequestModel):
     title: Title = ""
     summary: str = ""
     keywords: Lines = Field(default=[])
+    categories: Lines = Field(default=[])
     files: Lines = Field(default=[])
     importance: Fraction = 0.5
     valid_from: Timestamp | None = None
