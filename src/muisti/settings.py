@@ -38,10 +38,20 @@ _KEYS: Mapping[str, tuple[str, str]] = {
 
 
 def _setting(
-    default: Value, doc: str, *, low: float | None = None, high: float | None = None
+    default: Value,
+    doc: str,
+    *,
+    low: float | None = None,
+    high: float | None = None,
+    choices: tuple[str, ...] = (),
+    is_list: bool = False,
 ) -> Any:
-    """Return a field with its description, which users read, and its bounds."""
-    return field(default=default, metadata={"doc": doc, "low": low, "high": high})
+    """Return a field with its description, which users read, and its bounds or choices.
+
+    `is_list`: a text of names with commas between them, which may be given as a list.
+    """
+    metadata = {"doc": doc, "low": low, "high": high, "choices": choices, "is_list": is_list}
+    return field(default=default, metadata=metadata)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +72,18 @@ class Settings:
     )
     context_limit: int = _setting(
         5, "Default number of memories that `get_relevant_memories` returns.", low=1, high=1000
+    )
+    fusion: str = _setting(
+        "scores",
+        "How keyword and vector results are combined: scores (sum of standard scores) or rrf "
+        "(reciprocal rank fusion).",
+        choices=("scores", "rrf"),
+    )
+    rrf_k: int = _setting(
+        60, "The k of reciprocal rank fusion, in 1 / (k + rank).", low=0, high=1_000_000
+    )
+    rrf_depth: int = _setting(
+        20, "Results of each list that reciprocal rank fusion combines.", low=1, high=1000
     )
     lock_timeout: float = _setting(
         30.0, "Seconds to wait for the write lock of the vault.", low=0, high=86_400
@@ -436,6 +458,9 @@ def _parse_value(key: str, value: object, where: str) -> Value:
         raise SettingsError(f"{where}: unknown setting {key!r}; {hint}")
     field = _SCALARS[key]
     converted = convert_value(key, value, type(field.default), where)
+    choices = field.metadata["choices"]
+    if choices and converted not in choices:
+        raise SettingsError(f"{where}: {key} = {value!r} must be one of {', '.join(choices)}")
     low, high = field.metadata["low"], field.metadata["high"]
     inside = isinstance(converted, str) or (
         (low is None or converted >= low) and (high is None or converted <= high)

@@ -65,12 +65,17 @@ class RankingInputs:
         retrieval: Retrieval,
         now: datetime,
         spelling: Mapping[str, str] | None = None,
+        rrf_k: int | None = None,
     ) -> None:
-        """`spelling` has the query's own spelling of each index word."""
+        """`spelling` has the query's own spelling of each index word.
+
+        `rrf_k` is the k of reciprocal rank fusion; None: candidates are ranked by all features.
+        """
         self.query = query
         self.retrieval = retrieval
         self.now = now
         self.spelling = spelling or {}
+        self.rrf_k = rrf_k
 
     @cached_property
     def keyword_ranks(self) -> dict[str, int]:
@@ -308,6 +313,8 @@ def note_validity(inputs: RankingInputs, ranked: Ranked) -> Signal | None:
     contribution = ranked.contributions.get("validity", 0.0)
     if not contribution:
         return None
+    if inputs.rrf_k is not None:
+        contribution = 0.0
     candidate = ranked.candidate
     if not is_outdated(candidate, inputs.now):
         note = f"not valid before {candidate.valid_from:%Y-%m-%d}"
@@ -346,3 +353,5 @@ FEATURES: tuple[Feature, ...] = (
     ),
 )
 """In the order in which they are summed and shown."""
+SHOWN_WITH_RRF = frozenset({"keyword", "vector", "supersedes", "context", "validity"})
+"""The features that explain a result of reciprocal rank fusion. The others do not move it."""

@@ -1,9 +1,11 @@
-"""Make scores of different measures comparable. Pure."""
+"""Combine the results of different searches. Pure."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+
+RRF_K = 60
 
 
 def standardise(
@@ -25,3 +27,19 @@ def standardise(
     spread = math.sqrt(math.fsum((value - mean) ** 2 for value in values.values()) / count)
     spread = max(spread, least, 1e-9)
     return {id_: (value - mean) / spread for id_, value in values.items()}
+
+
+def reciprocal_rank_fusion(
+    *rankings: Sequence[str], k: int = RRF_K, top_k: int | None = None
+) -> dict[str, float]:
+    """Return the best `top_k` ids of all rankings with their scores, best first; None: all.
+
+    The score is the sum of 1 / (k + rank) over the rankings that have the id; ranks begin with 1.
+    Equal scores keep the order of the rankings.
+    """
+    scores: dict[str, float] = {}
+    for ranking in rankings:
+        for rank, id_ in enumerate(dict.fromkeys(ranking), start=1):
+            scores[id_] = scores.get(id_, 0.0) + 1 / (k + rank)
+    best = sorted(scores, key=lambda id_: -scores[id_])[:top_k]
+    return {id_: scores[id_] for id_ in best}

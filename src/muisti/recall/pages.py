@@ -63,11 +63,14 @@ def find_hits(
     found: list[tuple[Ranked, RankingInputs]] = []
     ids = {without}
     texts: set[tuple[str, str]] = set()
-    pool = POOL
+    settings = services.settings
+    by_rank = settings.fusion == "rrf"
+    pool = settings.rrf_depth if by_rank else POOL
     while True:
         retrieval = retrieve(services, query, where, pool, embedding)
         embedding = retrieval.embedding
-        inputs = RankingInputs(query, retrieval, now, spelling)
+        rrf_k = settings.rrf_k if by_rank else None
+        inputs = RankingInputs(query, retrieval, now, spelling, rrf_k)
         for ranked in rank(inputs):
             candidate = ranked.candidate
             text = candidate.content_hash, candidate.user

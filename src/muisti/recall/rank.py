@@ -1,4 +1,4 @@
-"""Order the candidates: add up features, raise successors, drop repeats. Pure."""
+"""Order the candidates: add up features or fuse ranks, raise successors, drop repeats. Pure."""
 
 from __future__ import annotations
 
@@ -9,19 +9,23 @@ from typing import TYPE_CHECKING
 from muisti.model import EntryType, Signal
 from muisti.model.chains import sort_chains
 from muisti.recall import features
-from muisti.recall.features import EXPIRED, Ranked, RankingInputs
+from muisti.recall.features import EXPIRED, SHOWN_WITH_RRF, Ranked, RankingInputs
+from muisti.recall.fuse import reciprocal_rank_fusion
 
 if TYPE_CHECKING:
     from muisti.ports import Candidate
 
 LIFT = 0.001
 """The least by which a successor ranks above the memory that it replaced."""
+RRF_LIFT = 1e-9
+"""The same for reciprocal rank fusion: less than the difference between two ranks."""
 
 
 def rank(inputs: RankingInputs) -> list[Ranked]:
     """Return the candidates, best first. Equal scores: latest first.
 
-    Equal texts of one user appear once.
+    Equal texts of one user appear once. The contributions of features are computed with
+    reciprocal rank fusion too: the confidence needs them.
     """
     contributions = {one.name: one.contributions(inputs) for one in features.FEATURES}
     about_query = [one.name for one in features.FEATURES if one.about_query]
@@ -34,7 +38,14 @@ def rank(inputs: RankingInputs) -> list[Ranked]:
         relevance = sum(own[name] for name in about_query)
         score = relevance + sum(own[name] for name in about_memory)
         ranked[id_] = Ranked(candidate, score, own)
-    ranked = promote_successors(ranked, inputs.retrieval.successors)
+    successors = inputs.retrieval.successors
+    if inputs.rrf_k is None:
+        ranked = promote_successors(ranked, successors) if successors else ranked
+    else:
+        lists = list(inputs.retrieval.vector), list(inputs.retrieval.keyword)
+        scores = reciprocal_rank_fusion(*lists, k=inputs.rrf_k)
+        ranked = {id_: one._replace(score=scores.get(id_, 0.0)) for id_, one in ranked.items()}
+        ranked = promote_successors(ranked, successors, lift=RRF_LIFT, penalty=0.0)
 
     def best_first(one: Ranked) -> tuple[float, float, str]:
         return -one.score, -one.candidate.created_at.timestamp(), one.candidate.memory_id
@@ -47,9 +58,15 @@ def rank(inputs: RankingInputs) -> list[Ranked]:
 
 def explain_result(inputs: RankingInputs, ranked: Ranked) -> tuple[Signal, ...]:
     """Return the signals of a result, for `why`. The last one is the value that it is ranked by."""
-    signals = (feature.signal(inputs, ranked) for feature in features.FEATURES)
-    fusion = Signal("fusion", None, round(ranked.score, 6), "the sum that results are ranked by")
-    return (*(signal for signal in signals if signal is not None), fusion)
+    signals = [feature.signal(inputs, ranked) for feature in features.FEATURES]
+    shown = [signal for signal in signals if signal is not None]
+    score = round(ranked.score, 6)
+    note = "the sum that results are ranked by"
+    if inputs.rrf_k is not None:
+        shown = [signal for signal in shown if signal.name in SHOWN_WITH_RRF]
+        score = ranked.score
+        note = f"the sum of 1 / ({inputs.rrf_k} + rank) that results are ranked by"
+    return (*shown, Signal("fusion", None, score, note))
 
 
 def _repeats_query(candidate: Candidate, query: str) -> bool:
@@ -62,11 +79,16 @@ def _repeats_query(candidate: Candidate, query: str) -> bool:
 
 
 def promote_successors(
-    ranked: Mapping[str, Ranked], successors: Mapping[str, Sequence[str]]
+    ranked: Mapping[str, Ranked],
+    successors: Mapping[str, Sequence[str]],
+    *,
+    lift: float = LIFT,
+    penalty: float = EXPIRED,
 ) -> dict[str, Ranked]:
     """Return the candidates with successors raised above the memories that they replaced.
 
-    A current memory scores as the one it replaced would score if that had not expired.
+    A current memory scores as the one it replaced would score without the penalty for those that
+    are not valid. `lift` is the least distance.
     """
     scores = {id_: one.score for id_, one in ranked.items()}
     replaced: dict[str, str] = {}
@@ -79,10 +101,10 @@ def promote_successors(
             for place, new in enumerate(successors.get(old, ()), start=1):
                 if new in group:  # a circle
                     continue
-                current = 0.0 if new in successors else EXPIRED
+                current = 0.0 if new in successors else penalty
                 # Later ones rank above earlier ones. Those that are not shown need no distance.
-                lift = LIFT * place if new in ranked else 0.0
-                least = scores[best] + lift + current
+                distance = lift * place if new in ranked else 0.0
+                least = scores[best] + distance + current
                 if least > scores.get(new, -math.inf):
                     scores[new], replaced[new] = least, replaced.get(best, best)
     return {

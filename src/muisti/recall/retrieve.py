@@ -89,7 +89,14 @@ def retrieve(
     """
     filters = [where]
     when = query.when
-    if when is not None and when.exact and where.since is None and where.until is None:
+    by_rank = services.settings.fusion == "rrf"  # ranks are those in the two lists, as they are
+    if (
+        when is not None
+        and when.exact
+        and where.since is None
+        and where.until is None
+        and not by_rank
+    ):
         # Look within the named time first: those memories may be few and far down the lists.
         filters = [replace(where, since=when.start, until=when.end), where]
     keyword: dict[str, LexicalHit] = {}
@@ -104,7 +111,7 @@ def retrieve(
             for hit in services.vectors.find_nearest(
                 embedding.space, embedding.vector, filter_, pool
             ):
-                if hit.score > embedding.unrelated or hit.memory_id in keyword:
+                if by_rank or hit.score > embedding.unrelated or hit.memory_id in keyword:
                     vector[hit.memory_id] = hit
     keyword = dict(sorted(keyword.items(), key=lambda item: -item[1].score))
     vector = dict(sorted(vector.items(), key=lambda item: -item[1].score))
