@@ -14,7 +14,7 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 from muisti.deprecation import renamed_methods, replace_renamed
 from muisti.engine import Muisti
 from muisti.errors import MuistiError
-from muisti.settings import Settings
+from muisti.settings import Settings, ValueOrList
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -49,7 +49,7 @@ class MemoryService:
 
     @classmethod
     async def open(
-        cls, path: str | os.PathLike[str] | None = None, **settings: str | int | float | bool
+        cls, path: str | os.PathLike[str] | None = None, **settings: ValueOrList
     ) -> MemoryService:
         """Open the vault at a path, or the one found from here; create it if missing."""
         threads = ThreadPoolExecutor(THREADS, thread_name_prefix="muisti")

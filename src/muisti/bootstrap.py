@@ -15,6 +15,7 @@ from muisti.errors import (
     InvalidRequest,
     ModelNotInstalled,
     MuistiError,
+    SettingsError,
     VaultBusy,
     VaultFull,
     VaultNotFound,
@@ -22,7 +23,7 @@ from muisti.errors import (
 from muisti.filesystem import Tree, UnsafeFile
 from muisti.ports.services import Services
 from muisti.roles import ROLES
-from muisti.settings import IN_MEMORY, Settings, Value, find_vault, is_foreign, load_settings
+from muisti.settings import IN_MEMORY, Settings, ValueOrList, find_vault, is_foreign, load_settings
 from muisti.storage.clock import SystemClock
 from muisti.trust import is_trusted, note_use, record_creation
 
@@ -61,7 +62,7 @@ def open(
     location: Location = None,
     *,
     role: Literal["hook"],
-    settings: Mapping[str, Value] | None = None,
+    settings: Mapping[str, ValueOrList] | None = None,
     project: str = "",
     foreign: bool | None = None,
 ) -> Search: ...
@@ -73,7 +74,7 @@ def open(
     *,
     role: Literal["library", "cli", "server", "mcp"] = "library",
     create: bool | None = None,
-    settings: Mapping[str, Value] | None = None,
+    settings: Mapping[str, ValueOrList] | None = None,
     project: str = "",
     foreign: bool | None = None,
     clock: Clock | None = None,
@@ -86,7 +87,7 @@ def open(
     *,
     role: str = "library",
     create: bool | None = None,
-    settings: Mapping[str, Value] | None = None,
+    settings: Mapping[str, ValueOrList] | None = None,
     project: str = "",
     foreign: bool | None = None,
     clock: Clock | None = None,
@@ -421,9 +422,11 @@ def _copy_index(index: Path) -> Path:
 def list_models(settings: Settings) -> list[ModelState]:
     """Return all models of the catalogue, each with whether it is installed."""
     from muisti.model import ModelState
-    from muisti.models.embedders.catalog import DEFAULT, MODELS, locate
+    from muisti.models.embedders.catalog import DEFAULT, MODELS, find_model, locate
 
-    chosen = settings.model or DEFAULT
+    chosen = settings.model
+    with suppress(SettingsError):  # `doctor` reports an unknown model
+        chosen = find_model(chosen or DEFAULT).name
     return [
         ModelState(
             model.name,
@@ -437,6 +440,13 @@ def list_models(settings: Settings) -> list[ModelState]:
         )
         for model in MODELS.values()
     ]
+
+
+def split_embedders(settings: Settings) -> list[Settings]:
+    """Return the settings of each embedder of a chain, or of the only one. Raises SettingsError."""
+    from muisti.models.embedders.chain import split_chain
+
+    return split_chain(settings)
 
 
 def install_model(name: str, source: Path | None = None) -> Path:
@@ -465,8 +475,11 @@ def use_model(root: Path, name: str) -> None:
     from muisti.storage.files.settings_file import change_settings
 
     model = find_model(name)
+    if "," in (chain := load_settings(root).embedder):
+        reason = f'set the model of one as in embedder = ["onnx:{model.name}", …]'
+        raise SettingsError(f"the embedder of this vault is a chain ({chain}); {reason}")
     if locate(model) is None:
         raise ModelNotInstalled(
             f"the model {name} is not installed; run `muisti model install {name}`"
         )
-    change_settings(root, {"embedder": "onnx", "model": name})
+    change_settings(root, {"embedder": "onnx", "model": model.name})

@@ -30,6 +30,8 @@ TABLES = ("kinds", "classify")
 HARMLESS = frozenset({"project", "kinds", *(f"decay_{sector.value}" for sector in Sector)})
 """Settings that a vault which is not trusted may make: how its own files are read and ranked."""
 
+ValueOrList = Value | list[str] | tuple[str, ...]
+"""What a caller may pass: an embedder chain is a list of names."""
 _KEYS: Mapping[str, tuple[str, str]] = {
     "openai": ("api.openai.com", "OPENAI_API_KEY"),
     "anthropic": ("api.anthropic.com", "ANTHROPIC_API_KEY"),
@@ -104,10 +106,14 @@ class Settings:
     record_recall: bool = _setting(True, "Record in the journal which memories a search returned.")
     embedder: str = _setting(
         "onnx",
-        "Embedding provider: onnx (local), ollama, openai (or compatible), hashing, none.",
+        "Embedding provider: onnx (local), ollama, openai (or compatible), hashing, none. Or a "
+        'chain such as `["onnx", "ollama:all-minilm"]`: the next is used if one cannot be loaded.',
+        is_list=True,
     )
     model: str = _setting(
-        "", "Embedding model; empty: the default. `muisti model list` shows those for onnx."
+        "",
+        "Embedding model, such as all-MiniLM-L6-v2; empty: the default. `muisti model list` shows "
+        "those for onnx.",
     )
     embedder_url: str = _setting("", "Server address for ollama or openai; empty: the default.")
     embedder_key_variable: str = _setting(
@@ -300,7 +306,7 @@ def load_settings(
     vault: Path | None = None,
     *,
     environ: Mapping[str, str] | None = None,
-    arguments: Mapping[str, Value] | None = None,
+    arguments: Mapping[str, ValueOrList] | None = None,
     foreign: bool = False,
 ) -> Settings:
     """Return the settings of a vault. Raises SettingsError.
@@ -457,6 +463,10 @@ def _parse_value(key: str, value: object, where: str) -> Value:
         hint = f"did you mean {near[0]!r}?" if near else f"known settings: {known}"
         raise SettingsError(f"{where}: unknown setting {key!r}; {hint}")
     field = _SCALARS[key]
+    if field.metadata["is_list"] and isinstance(value, list | tuple):
+        if not value or not all(isinstance(item, str) and "," not in item for item in value):
+            raise SettingsError(f"{where}: {key} = {value!r} must be a list of names")
+        value = ",".join(value)
     converted = convert_value(key, value, type(field.default), where)
     choices = field.metadata["choices"]
     if choices and converted not in choices:

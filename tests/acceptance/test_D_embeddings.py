@@ -12,7 +12,8 @@ import apsw
 import pytest
 
 from muisti import Muisti
-from muisti.errors import EmbedderProblem
+from muisti.bootstrap import list_models
+from muisti.errors import EmbedderProblem, SettingsError
 from muisti.model import SearchResults
 from tests.conftest import Opener, file_store
 from tests.embed_server import EmbedServer, Script, broken_off, changed, saying, serving, slow
@@ -107,6 +108,32 @@ def test_D1_the_model_of_the_specs_is_in_the_catalogue(opened: Opener) -> None:
     memory.save_batch(TEXTS)
     assert spaces(memory) == [("minilm", 384, 1)]
     assert memory.search("feline", mode="vector")[0].memory.content == TEXTS[3]
+
+
+PUBLISHED = [
+    "all-MiniLM-L6-v2",
+    "sentence-transformers/all-MiniLM-L6-v2",
+    "Sentence-Transformers/ALL-minilm-l6-V2",
+]
+
+
+@pytest.mark.needs_files("opens the vault again")
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_D1_a_model_has_the_name_of_its_authors_too(opened: Opener, name: str) -> None:
+    first = opened(embedder="onnx", model="minilm")
+    first.save_batch(TEXTS)
+    first.close()
+    memory = opened(embedder="onnx", model=name)
+    assert memory.reindex_missing() == 0  # the same vectors
+    assert spaces(memory) == [("minilm", 384, 1)]
+    found = memory.search("feline", mode="vector")
+    assert (found[0].memory.content, found.degraded) == (TEXTS[3], "")
+    assert [one.name for one in list_models(memory.settings) if one.in_use] == ["minilm"]
+
+
+def test_D1_an_unknown_model_is_an_error_with_both_names(opened: Opener) -> None:
+    with pytest.raises(SettingsError, match=r"minilm \(all-MiniLM-L6-v2\).*got 'all-MiniLM'"):
+        opened(embedder="onnx", model="all-MiniLM")
 
 
 @pytest.mark.needs_files("looks into the index file")

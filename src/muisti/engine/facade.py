@@ -14,6 +14,7 @@ from muisti.engine.maintenance import Maintenance
 from muisti.engine.prompts import Prompts
 from muisti.engine.review import Review
 from muisti.engine.sessions import Sessions
+from muisti.settings import ValueOrList
 
 
 @renamed_methods
@@ -34,9 +35,7 @@ class Muisti(
     """
 
     @classmethod
-    def open(
-        cls, path: str | os.PathLike[str] | None = None, **settings: str | int | float | bool
-    ) -> Muisti:
+    def open(cls, path: str | os.PathLike[str] | None = None, **settings: ValueOrList) -> Muisti:
         """Open the vault at a path, or the one found from here; create it if missing.
 
         `:memory:` opens a vault that is never written to disk.

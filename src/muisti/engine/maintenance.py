@@ -36,7 +36,9 @@ class Maintenance(Search):
         )
         if self.settings.embedder == "none" and stats.embedding_model is None:
             return replace(stats, waiting_count=0)  # nothing will be embedded
-        return stats
+        if stats.embedding_model is None:
+            return stats
+        return replace(stats, embedder=self._services.embedders.name(stats.embedding_model))
 
     def export_memories(self, *, format: str = "markdown", **options: Unpack[FilterOptions]) -> str:
         """Return all memories, or those that match the filter, as a text for `import_memories`.

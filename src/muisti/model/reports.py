@@ -137,6 +137,8 @@ class Stats:
     index_size_bytes: int
     embedding_model: str | None = None
     """The model of the vectors that searches use; None if there are none."""
+    embedder: str = ""
+    """The embedder of the settings that makes these vectors; empty if none of them does."""
     waiting_count: int = 0
     """Memories, messages and sections that are not embedded yet."""
     problems: tuple[Problem, ...] = ()

@@ -71,6 +71,15 @@ class Embedders(Protocol):
         """
         ...
 
+    @property
+    def fallback(self) -> str:
+        """Why another embedder than the first of a chain is used, and which; "" if the first is."""
+        ...
+
+    def name(self, model: str) -> str:
+        """Return which embedder of the settings makes the vectors of a model, or ""."""
+        ...
+
     def close(self) -> None:
         """Close every embedder that was created."""
         ...

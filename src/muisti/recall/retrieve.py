@@ -160,10 +160,11 @@ def _embed_query(
             return QueryEmbedding()
         speakers = {find_speaker(hit.opening) for hit in hits}
         vector = embedder.embed_query(remove_names(text, speakers))
-        degraded = ""
+        degraded = services.embedders.fallback
         if space.missing:
             count = "1 memory is" if space.missing == 1 else f"{space.missing} memories are"
-            degraded = f"{count} not embedded yet and found by keyword only"
+            missing = f"{count} not embedded yet and found by keyword only"
+            degraded = f"{degraded}; {missing}" if degraded else missing
         unrelated = embedder.unrelated if query.mode == "hybrid" else -1.0
         background = choose_background(embedder.unrelated)
         return QueryEmbedding(vector, space, weight or 1.0, unrelated, background, degraded)

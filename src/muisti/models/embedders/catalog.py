@@ -46,6 +46,8 @@ class Model:
     size: int
     """Bytes of the weights."""
     description: str
+    published_as: tuple[str, ...]
+    """The name that its authors gave it, and with their prefix. Both are accepted."""
 
 
 _ALL = (
@@ -65,6 +67,7 @@ _ALL = (
         unrelated=0.15,
         size=22_928_619,
         description="all-MiniLM-L6-v2: small, English, for sentences and short paragraphs",
+        published_as=("all-MiniLM-L6-v2", "sentence-transformers/all-MiniLM-L6-v2"),
     ),
     Model(
         name="arctic-s",
@@ -82,6 +85,7 @@ _ALL = (
         unrelated=0.55,
         size=34_015_111,
         description="snowflake-arctic-embed-s: English, for passages that answer a question",
+        published_as=("snowflake-arctic-embed-s", "Snowflake/snowflake-arctic-embed-s"),
     ),
     Model(
         name="bge-small",
@@ -99,6 +103,7 @@ _ALL = (
         unrelated=0.45,
         size=34_015_106,
         description="bge-small-en-v1.5: English, for many kinds of text (the download is 73 MB)",
+        published_as=("bge-small-en-v1.5", "BAAI/bge-small-en-v1.5"),
     ),
 )
 MODELS = {model.name: model for model in _ALL}
@@ -106,11 +111,16 @@ DEFAULT = "bge-small"
 
 
 def find_model(name: str) -> Model:
-    """Return the model with this name. Raises SettingsError with the names that exist."""
-    try:
-        return MODELS[name]
-    except KeyError:
-        raise SettingsError(f"model must be one of {', '.join(MODELS)} (got {name!r})") from None
+    """Return the model with this name, ours or its authors', in any case.
+
+    Raises SettingsError with the names that exist.
+    """
+    wanted = name.strip().casefold()
+    for model in _ALL:
+        if wanted in (model.name, *(one.casefold() for one in model.published_as)):
+            return model
+    names = ", ".join(f"{model.name} ({model.published_as[0]})" for model in _ALL)
+    raise SettingsError(f"model must be one of {names} (got {name!r})")
 
 
 def get_model_folder(model: Model, cache: Path | None = None) -> Path:

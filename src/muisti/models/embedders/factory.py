@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import logging
+from dataclasses import replace
 from threading import Lock
 
-from muisti.errors import EmbedderProblem, SettingsError
+from muisti.errors import EmbedderProblem, EmbedderUnavailable, SettingsError
+from muisti.models.embedders.chain import NONE, find_spec, split_chain
 from muisti.models.embedders.guarded import GuardedEmbedder
 from muisti.models.embedders.registry import EMBEDDERS, EmbedderOptions
 from muisti.models.http.breaker import Breaker
 from muisti.models.http.purpose import EMBEDDER
 from muisti.ports import Embedder, Identity
 from muisti.ports.vectors import get_model_identity
+from muisti.ports.waiting import get_wait_left
 from muisti.settings import Settings
 
-NONE = "none"
-"""The setting for no embedder."""
+log = logging.getLogger("muisti")
+MOST_HURRIED = 2
+"""After so many short waits, a server that does not reply counts as one that is down."""
 
 
 def make_embedder(
@@ -34,39 +39,33 @@ def make_embedder(
     """
     if kind == NONE:
         return None
-    spec = EMBEDDERS.find(kind)
-    if spec is None:
-        raise SettingsError(f"embedder must be one of {_list_names()} (got {kind!r})")
-    return spec.make(EmbedderOptions(model, url, key, dimensions, timeout, threads))
+    return find_spec(kind).make(EmbedderOptions(model, url, key, dimensions, timeout, threads))
 
 
 def check_settings(settings: Settings) -> None:
-    """Raises SettingsError if the embedder is unknown or lacks a setting. Sends no request."""
-    if settings.embedder == NONE:
-        return
-    spec = EMBEDDERS.find(settings.embedder)
-    if spec is None:
-        raise SettingsError(f"embedder must be one of {_list_names()} (got {settings.embedder!r})")
-    if spec.check is not None:
-        spec.check(settings)
-
-
-def _list_names() -> str:
-    return ", ".join([*EMBEDDERS.names(first=Settings().embedder), NONE])
+    """Raises SettingsError if an embedder is unknown or lacks a setting. Sends no request."""
+    split_chain(settings)
 
 
 class SettingsEmbedders:
     """The embedder of the settings and, where available, those of earlier settings.
 
-    Each is made on first use.
+    Each is made on first use. Of a chain, the first that can be loaded is used until the vault is
+    closed.
     """
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._made: dict[Identity | None, Embedder | None] = {}
-        self._earlier: dict[tuple[str, str], Embedder | None] = {}
+        self._chain = split_chain(settings)
+        self._made: dict[Identity | None, GuardedEmbedder | None] = {}
+        self._others: dict[tuple[str, str], GuardedEmbedder] = {}
         """By kind and model, also those that failed: their breakers remember it."""
+        self._problems: dict[str, str] = {}
+        """Why embedders at the front of the chain are not used, by the name of their model."""
+        self._hurried = 0
+        """How often a search or a save had no time to wait for a server of the chain."""
         self._guard = Lock()
+        self.fallback = ""
 
     def __call__(self, identity: Identity | None) -> Embedder | None:
         """Return the embedder with this identity, or the current one for None.
@@ -81,59 +80,105 @@ class SettingsEmbedders:
                 try:
                     made = self._get_current()
                     if made is None or made.identity() != identity:
-                        made = self._find_earlier(identity)
+                        made = self._find_other(identity)
                 except EmbedderProblem:
-                    made = self._find_earlier(identity)
+                    made = self._find_other(identity)
                     if made is None:
                         raise  # most likely these are its own vectors: its failure is the reason
                 if made is None:
+                    if identity.model in self._problems:
+                        raise EmbedderUnavailable(f"{self.fallback}, but has not embedded all yet")
                     return None  # not cached: a server may come back, a model be installed
                 self._made[identity] = made
             return self._made[identity]
 
-    def _get_current(self) -> Embedder | None:
+    def name(self, model: str) -> str:
+        """Return which embedder of the settings makes the vectors of a model, or ""."""
+        for one in self._chain:
+            if find_spec(one.embedder).name_model(one.model) == model:
+                return one.embedder
+        return ""
+
+    def _get_current(self) -> GuardedEmbedder | None:
         if None not in self._made:
-            settings = self._settings
-            self._made[None] = _make_guarded(settings, settings.embedder, settings.model)
+            if len(self._chain) > 1:
+                self._made[None] = self._choose()
+            else:
+                first = self._chain[0] if self._chain else None
+                self._made[None] = _make_guarded(first, first.model) if first else None
         return self._made[None]
 
-    def _find_earlier(self, identity: Identity) -> Embedder | None:
+    def _choose(self) -> GuardedEmbedder:
+        """Return the first embedder of the chain that can be loaded. Raises EmbedderUnavailable."""
+        problems: dict[str, str] = {}
+        reasons = []
+        for one in self._chain:
+            name = find_spec(one.embedder).name_model(one.model)
+            is_paused = False
+            try:
+                embedder = self._get_other(one, one.model)
+                is_paused = embedder.is_paused
+                if not embedder.is_remote and not embedder.is_ready():
+                    embedder.embed_documents(["ready?"])
+                embedder.identity()
+            except EmbedderProblem as error:
+                problems[name] = str(error)
+                reasons.append(f"{one.embedder} cannot be used ({error})")
+                is_hurried = get_wait_left() == 0
+                if (is_hurried or is_paused) and self._hurried < MOST_HURRIED:
+                    self._hurried += is_hurried
+                    break  # the worker waits longer: a server may only be loading its model
+            else:
+                self._problems = problems
+                if reasons:
+                    self.fallback = f"{'; '.join(reasons)}; {one.embedder} takes its place"
+                    log.warning("%s", self.fallback)
+                return embedder
+        raise EmbedderUnavailable("; ".join(reasons))
+
+    def _find_other(self, identity: Identity) -> GuardedEmbedder | None:
         """Return the embedder that made these vectors, if it works without further settings."""
-        settings = self._settings
         local = [name for name, spec in EMBEDDERS.load_all().items() if spec.is_local]
-        for kind in dict.fromkeys([*local, settings.embedder]):
-            if (kind, identity.model) == (settings.embedder, settings.model):
+        plain = replace(self._settings, embedder_url="", embedder_key_variable="", model="")
+        known = [replace(plain, embedder=kind) for kind in local]
+        for one in (*known, *self._chain):
+            is_current = len(self._chain) == 1 and one.embedder == self._chain[0].embedder
+            if is_current and identity.model == self._chain[0].model:
                 continue  # the current one, which is another or has just failed
             try:
-                embedder = self._earlier.get((kind, identity.model))
-                if embedder is None:
-                    embedder = _make_guarded(settings, kind, identity.model)
-                    self._earlier[kind, identity.model] = embedder
-                if embedder is not None and embedder.identity() == identity:
+                embedder = self._get_other(one, identity.model)
+                if embedder.identity() == identity:
                     return embedder
             except (EmbedderProblem, SettingsError):
                 pass  # try the next one
         return None
 
+    def _get_other(self, settings: Settings, model: str) -> GuardedEmbedder:
+        """Return the embedder of one part of the chain, with this model, made once."""
+        key = settings.embedder, model
+        if key not in self._others:
+            self._others[key] = _make_guarded(settings, model)
+        return self._others[key]
+
     def close(self) -> None:
         """Close all of them. Using one opens it again."""
+        for embedder in self._list_made():
+            embedder.close()
+
+    def _list_made(self) -> list[GuardedEmbedder]:
         with self._guard:
-            all_made = (*self._made.values(), *self._earlier.values())
-            unique = {id(embedder): embedder for embedder in all_made}
-            for embedder in unique.values():
-                if embedder is not None:
-                    embedder.close()
+            all_made = (*self._made.values(), *self._others.values())
+            unique = {id(embedder): embedder for embedder in all_made if embedder is not None}
+            return list(unique.values())
 
 
-def _make_guarded(settings: Settings, kind: str, model: str) -> Embedder | None:
-    inner = make_embedder(
-        kind,
-        model=model,
-        url=settings.embedder_url,
-        key=settings.embedder_key,
+def _make_guarded(settings: Settings, model: str) -> GuardedEmbedder:
+    spec = find_spec(settings.embedder)
+    options = EmbedderOptions(
+        model,
+        settings.embedder_url,
+        settings.embedder_key,
         timeout=settings.embedder_timeout,
         threads=settings.embedder_threads,
     )
-    if inner is None:
-        return None
-    return GuardedEmbedder(inner, Breaker(EMBEDDER, pause=settings.embedder_retry))
+    return GuardedEmbedder(spec.make(options), Breaker(EMBEDDER, pause=settings.embedder_retry))

@@ -35,6 +35,11 @@ class GuardedEmbedder:
         """Return whether it can embed now; False while the breaker is open."""
         return not self._breaker.is_open and self._inner.is_ready()
 
+    @property
+    def is_paused(self) -> bool:
+        """Whether it has failed and is not tried again yet."""
+        return self._breaker.is_open
+
     def understands(self, text: str) -> float:
         """Return what the inner embedder returns."""
         return self._inner.understands(text)

@@ -100,4 +100,8 @@ def _load_stop_words() -> frozenset[str]:
     return frozenset(word for stop in _COMMON.split() for word in tokenize(stop))
 
 
-SPEC = EmbedderSpec(lambda options: HashingEmbedder(options.dimensions or 256), is_local=True)
+SPEC = EmbedderSpec(
+    lambda options: HashingEmbedder(options.dimensions or 256),
+    is_local=True,
+    name_model=lambda _: "hashing",
+)

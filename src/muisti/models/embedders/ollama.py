@@ -42,5 +42,6 @@ SPEC = EmbedderSpec(
         options.model or _MODEL,
         dimensions=options.dimensions or None,
         timeout=options.timeout,
-    )
+    ),
+    name_model=lambda name: name or _MODEL,
 )

@@ -160,4 +160,9 @@ def _make(options: EmbedderOptions) -> OnnxEmbedder:
     return OnnxEmbedder(model, path, threads=options.threads)
 
 
-SPEC = EmbedderSpec(_make, lambda settings: find_model(settings.model or DEFAULT), is_local=True)
+SPEC = EmbedderSpec(
+    _make,
+    lambda settings: find_model(settings.model or DEFAULT),
+    is_local=True,
+    name_model=lambda name: find_model(name or DEFAULT).name,
+)

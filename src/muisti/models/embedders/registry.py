@@ -26,6 +26,11 @@ class EmbedderOptions(NamedTuple):
     threads: int = 1
 
 
+def keep_name(model: str) -> str:
+    """Return the name of a model as it is set."""
+    return model
+
+
 class EmbedderSpec(NamedTuple):
     """How to make an embedder."""
 
@@ -35,6 +40,9 @@ class EmbedderSpec(NamedTuple):
     """Raises SettingsError if a setting is missing. Loads no model, sends no request."""
     is_local: bool = False
     """Whether it needs only the model's name. Then its earlier vectors stay usable."""
+    name_model: Callable[[str], str] = keep_name
+    """Return the model's name in the identity of its vectors, for the name in the settings, which
+    may be empty. Raises SettingsError."""
 
 
 EMBEDDERS: Registry[EmbedderSpec] = Registry("muisti.models.embedders")

@@ -6,8 +6,14 @@ from pathlib import Path
 
 import click
 
-from muisti.bootstrap import install_model, list_models, read_settings, use_model
-from muisti.errors import VaultNotTrusted
+from muisti.bootstrap import (
+    install_model,
+    list_models,
+    read_settings,
+    split_embedders,
+    use_model,
+)
+from muisti.errors import SettingsError, VaultNotTrusted
 from muisti.settings import find_vault
 from muisti.surfaces.cli.shared import common_options, note, print_json
 
@@ -22,7 +28,11 @@ def model() -> None:
 def list_(vault: str | None, as_json: bool) -> None:
     """List the models that can be used."""
     settings = read_settings(vault)
-    models = list_models(settings)
+    try:
+        onnx = [one for one in split_embedders(settings) if one.embedder == "onnx"]
+    except SettingsError:  # the list is there to find the right name
+        onnx = [settings] if settings.embedder == "onnx" else []
+    models = list_models(onnx[0] if onnx else settings)
     if as_json:
         print_json(models)
         return
@@ -32,7 +42,7 @@ def list_(vault: str | None, as_json: bool) -> None:
             state = "in use" if known.installed else "in use, not installed"
         size = f"{known.dimensions:>4} dimensions  {known.size / 1e6:>4.0f} MB"
         click.echo(f"{known.name:<10} {size}  {state:<13} {known.description}")
-    if settings.embedder != "onnx":
+    if not onnx:
         note(f"This vault uses none of these models: its embedder is {settings.embedder}.")
 
 

@@ -413,6 +413,8 @@ def print_sessions(sessions: Sequence[Session], now: datetime) -> None:
 def print_stats(stats: Stats, root: str) -> None:
     """Print the vault's statistics, then the files that cannot be read."""
     embeddings = stats.embedding_model or "none yet"
+    if stats.embedder not in ("", embeddings):
+        embeddings += f" ({stats.embedder})"
     if stats.waiting_count:
         embeddings += f", {format_count(stats.waiting_count, 'memory')} not embedded yet"
     projects = {name or "(none)": number for name, number in stats.by_project.items()}

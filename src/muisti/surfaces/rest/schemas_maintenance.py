@@ -114,6 +114,7 @@ class Stats(ResponseModel):
     session_count: int
     index_size_bytes: int
     embedding_model: str | None
+    embedder: str
     waiting_count: int
     problems: list[FileProblem]
     long_sessions: dict[str, int] = Field(

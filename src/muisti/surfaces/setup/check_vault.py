@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from muisti.bootstrap import list_models
+from muisti.bootstrap import list_models, split_embedders
 from muisti.engine import Muisti
 from muisti.errors import IndexTooNew, MuistiError
 from muisti.filesystem import Tree, is_occupied
@@ -227,6 +227,10 @@ def _check_counts(root: Path) -> Iterator[Finding]:
     memories = count_noun(stats.total_count, "memory", "memories")
     sessions = count_noun(stats.session_count, "session", "sessions")
     yield Finding("vault", OK, f"{memories}, {stats.deleted_count} in the trash, {sessions}")
+    if "," in memory.settings.embedder:
+        used = stats.embedding_model or "none yet"
+        by = f" ({stats.embedder})" if stats.embedder else ""
+        yield Finding("embedder", OK, f"embeddings in use: {used}{by}")
     waiting = stats.total_count if stats.embedding_model is None else stats.waiting_count
     if waiting and memory.settings.embedder != "none":
         fix = "the next search embeds them; or run muisti reindex --vectors"
@@ -276,31 +280,27 @@ def _find_unowned(memory: Muisti) -> list[str]:
 
 def _check_embedder(settings: Settings) -> Iterator[Finding]:
     """Check the embedder. A remote server is not contacted: that takes time and may cost money."""
-    if settings.embedder == "none":
+    chain = split_embedders(settings)
+    if not chain:
         yield Finding("embedder", NOTE, "disabled: searches use keywords only")
-        return
-    if settings.embedder != "onnx":
-        yield Finding("embedder", OK, f"{settings.embedder} (not contacted)")
-        return
-    for model in list_models(settings):
-        if model.in_use and model.installed:
-            yield Finding("embedder", OK, f"{model.name}, local")
-            return
-        if model.in_use:
-            fix = f"muisti model install {model.name}"
-            yield Finding(
-                "embedder",
-                PROBLEM,
-                f"the model {model.name} is not installed: searches use keywords only",
-                fix,
-            )
-            return
-    yield Finding(
-        "embedder",
-        PROBLEM,
-        f"unknown model {settings.model!r}",
-        "muisti model list shows the known models",
-    )
+    for number, one in enumerate(chain, start=1):
+        place = f"{number}. " if len(chain) > 1 else ""
+        if one.embedder != "onnx":
+            name = f"{one.embedder} {one.model}".rstrip()
+            yield Finding("embedder", OK, f"{place}{name} (not contacted)")
+            continue
+        model = next(model for model in list_models(one) if model.in_use)
+        if model.installed:
+            yield Finding("embedder", OK, f"{place}{model.name}, local")
+            continue
+        others = [other.embedder for other in chain[number:]]
+        result = f"{others[0]} is tried next" if others else "searches use keywords only"
+        yield Finding(
+            "embedder",
+            NOTE if others else PROBLEM,
+            f"{place}the model {model.name} is not installed: {result}",
+            f"muisti model install {model.name}",
+        )
 
 
 def _check_queue(root: Path) -> Iterator[Finding]:
