@@ -98,6 +98,7 @@ bench-privacy: $(READY)  ## false alarms need the evaluation data
 	$(BIN)/python -m benchmarks.privacy
 
 bench-extraction: $(READY)  ## needs the evaluation data
+	$(BIN)/python -m benchmarks.everyday
 	$(BIN)/python -m benchmarks.extraction
 	$(BIN)/python -m benchmarks.through_extraction
 

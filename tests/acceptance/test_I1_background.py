@@ -136,7 +136,7 @@ def test_I1_what_somebody_made_their_own_is_not_replaced(opened: Opener, mine: s
     (tea,) = tell(memory, TEA)
     memory.update(tea.id, **{mine: True})
     tell(memory, MOVED, DECIDED)
-    assert contents(memory) == {tea.content, "Anna decided to use PostgreSQL for the shop."}
+    assert contents(memory) == {tea.content, "We decided to use PostgreSQL for the shop."}
 
 
 def test_I1_what_somebody_saved_in_the_session_is_not_replaced(opened: Opener) -> None:
@@ -145,7 +145,7 @@ def test_I1_what_somebody_saved_in_the_session_is_not_replaced(opened: Opener) -
     tell(memory, TEA, DECIDED)
     assert contents(memory) == {
         "The cellar is damp",
-        "Anna decided to use PostgreSQL for the shop.",
+        "We decided to use PostgreSQL for the shop.",
     }
 
 
@@ -243,7 +243,7 @@ def test_I1_a_text_that_no_file_can_hold_is_dealt_with(
     memory = opened(embedder="none", max_content_bytes=100_000)
     assert memory.extract_and_save("chat", text, speaker="Anna")
     tell(memory, DECIDED)
-    assert "Anna decided to use PostgreSQL for the shop." in contents(memory)
+    assert "We decided to use PostgreSQL for the shop." in contents(memory)
     assert waiting(vault) == []
     assert len(events(vault, "extracted")) == 2
 
@@ -269,7 +269,7 @@ def test_C1_I1_nothing_private_reaches_the_disk(
     memory = opened(embedder="none")
     memory.resume_extraction()
     memory.flush()
-    assert "Anna decided to use PostgreSQL for the shop." in contents(memory)
+    assert "We decided to use PostgreSQL for the shop." in contents(memory)
     assert [holding(vault, one) for one in (CANARY, SECRET)] == [[], []]
 
 

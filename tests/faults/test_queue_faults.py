@@ -204,10 +204,10 @@ def _tea_before(vault: Path, clock: Clock) -> None:
 def _replaced(found: dict[str, float], told: list[str]) -> None:
     kept = set(found) & {
         "Anna prefers tea with lemon.",
-        "Anna decided to use PostgreSQL for the shop.",
+        "We decided to use PostgreSQL for the shop.",
     }
     assert len(kept) == 1, "so many are kept of a session, and no more"
-    assert not told or "Anna decided to use PostgreSQL for the shop." in kept
+    assert not told or "We decided to use PostgreSQL for the shop." in kept
 
 
 def _left_before(vault: Path, clock: Clock) -> None:

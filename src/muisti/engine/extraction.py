@@ -13,6 +13,7 @@ from muisti.engine.memories import Memories
 from muisti.errors import IndexProblem, InvalidRequest, VaultError
 from muisti.filesystem import read_file
 from muisti.lifecycle import core_memory as core
+from muisti.lifecycle.links import end_replaced
 from muisti.lifecycle.sessions import make_scope_error, start_session
 from muisti.model import CoreMemory, Exchange, Extracted, Memory, Metrics, Utterance
 from muisti.ports import Services
@@ -48,7 +49,7 @@ class Extraction(Memories):
 
     def __init__(self, services: Services, root: Path) -> None:
         super().__init__(services, root)
-        self._extraction_worker = ExtractionWorker(services, self._meter, self._write)
+        self._extraction_worker = ExtractionWorker(services, self._meter, self._write, end_replaced)
 
     def flush(self, timeout: float | None = None) -> bool:
         """Wait until recalls are recorded and accepted exchanges are extracted.
@@ -151,6 +152,9 @@ class Extraction(Memories):
         """
         if said_at is not None:
             said_at = validate_time("said_at", said_at)
+        least = self.settings.extract_threshold
+        # A correction of something that is not in the conversation says nothing alone.
+        found = [item for item in found if not item.corrects or item.importance >= least]
         drafts = to_drafts(
             found, session_id=session_id, project=project, user=user, said_at=said_at
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -84,6 +84,20 @@ def supersede(services: Services, old: str, new: str) -> Memory:
     if known and known.valid_until:
         return known
     return replace(require_stored(services, old).memory, index_pending=True)
+
+
+def end_replaced(services: Services, saved: Sequence[Memory]) -> list[Memory]:
+    """Mark what these memories replace as outdated in its file too: the index knows by the links.
+
+    A crash before this leaves one current memory as well. Returns the memories.
+    """
+    for memory in saved:
+        for one in memory.links:
+            if memory.index_pending or not one.supersedes or not services.index.get(one.target):
+                continue
+            if require_stored(services, one.target).memory.valid_until is None:
+                supersede(services, one.target, memory.id)
+    return list(saved)
 
 
 def find_successor(services: Services, memory_id: str) -> Memory | None:

@@ -130,3 +130,5 @@ class Extracted:
     """The sentences it was extracted from."""
     about: datetime | None = None
     """The time it is about, if the text names one."""
+    corrects: bool = False
+    """Whether the user corrected a statement that is not in the extracted conversation."""

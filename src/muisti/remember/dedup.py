@@ -176,7 +176,10 @@ def measure_similarity(services: Services, decisions: Sequence[DuplicateDecision
 def _propose_links(memory: Memory, similar: Iterable[Memory]) -> Memory:
     """Return the memory with links to those it likely contradicts or updates. Suggestions only."""
     found = []
+    linked = {link.target for link in memory.links}
     for other in similar:
+        if other.id in linked:
+            continue
         if _is_valid_before(memory, other) or _is_valid_before(other, memory):
             continue
         contradiction = find_contradiction(memory.content, other.content)

@@ -34,8 +34,9 @@ from muisti.model import (
 from muisti.ports import ChangeSet, Services
 from muisti.remember.change import trash
 from muisti.remember.identity import derive_id
-from muisti.remember.pipeline import prepare, store
+from muisti.remember.pipeline import Prepared, prepare, store
 from muisti.remember.scope import default_tier
+from muisti.remember.session_corrections import link_correction, resolve_corrections
 from muisti.settings import Settings
 from muisti.text.redact import redact_text
 
@@ -122,9 +123,10 @@ def store_extracted(
     Again: an interrupted call may have stored it before; duplicates are not reinforced then.
     """
     settings, now = services.settings, services.clock.now()
-    important = [item for item in found if item.importance >= settings.extract_threshold]
+    resolved = resolve_corrections(services, exchange.session_id, found)
+    important = [pair for pair in resolved if pair[0].importance >= settings.extract_threshold]
     drafts = to_drafts(
-        important,
+        [item for item, _ in important],
         session_id=exchange.session_id,
         project=exchange.project,
         user=exchange.owner,
@@ -133,11 +135,15 @@ def store_extracted(
     drafts = [
         replace(draft, id=derive_id(exchange.id, number)) for number, draft in enumerate(drafts)
     ]
+    corrected = {draft.id: old for draft, (_, old) in zip(drafts, important, strict=True)}
     if exchange.preferences == EVERYWHERE:
         drafts = [_widen_preference(draft, settings) for draft in drafts]
     # Of a model's response all is stored or nothing (contract I2).
     skip_invalid = services.language_model is None
-    prepared = prepare(services, drafts, now, skip_invalid=skip_invalid)
+    prepared = [
+        Prepared(link_correction(memory, corrected[memory.id], now, EXTRACTED))
+        for memory in prepare(services, drafts, now, skip_invalid=skip_invalid)
+    ]
     ids = [memory.id for memory in prepared]
     known = {memory.id for memory in services.index.get_many(ids, include_deleted=True)}
     extracted = _list_extracted(services, exchange.session_id)
@@ -201,8 +207,16 @@ Change = Callable[..., list[Memory]]
 class ExtractionWorker:
     """Extracts memories from exchanges in a thread, one after the other."""
 
-    def __init__(self, services: Services, metrics: MetricsRecorder, change: Change) -> None:
+    def __init__(
+        self,
+        services: Services,
+        metrics: MetricsRecorder,
+        change: Change,
+        end_replaced: Callable[[Services, Sequence[Memory]], list[Memory]],
+    ) -> None:
+        """End replaced: marks the memories as outdated that corrections replaced."""
         self._services = services
+        self._end_replaced = end_replaced
         self._metrics = metrics
         self._change: Callable[[], Change | None] = weakref.WeakMethod(change)
         self._queue: queue.Queue[tuple[Exchange, bool] | None] = queue.Queue()
@@ -376,6 +390,9 @@ class ExtractionWorker:
         except (InvalidMemory, InvalidRequest) as error:
             self._give_up(exchange, error)
             return
+        replacing = [memory for memory in saved if any(link.supersedes for link in memory.links)]
+        if replacing:
+            self._write(self._end_replaced, replacing)
         self._metrics.count("memory.extraction.success")
         self._metrics.count("memory.saved.count", len(saved))
 

@@ -25,6 +25,14 @@ LEADS = re.compile(
     re.I,
 )
 """Interjections before a statement."""
+ASIDES = re.compile(
+    r"(?:(?:btw|by the way|fyi|ok|okay|alright|fine|so|anyway|also|one more thing|another thing|"
+    r"just so you know|as agreed|as discussed|good news|update|quick note|side note)(?:[,:;–—-]+ |"
+    r" ))+"
+    r"(?=[\w`])",
+    re.I,
+)
+"""Further words before a statement to an assistant, with a comma or without."""
 TELLS = re.compile(
     r"^(?:i )?(?:also |just )?(?:wanted|want|have) to (?:let you know|tell you|say|"
     r"share)(?: that)?,? (?=(?:I|I'm|"
@@ -60,6 +68,37 @@ RULE = re.compile(
     re.I,
 )
 """A standing instruction to an agent."""
+STANDING = re.compile(
+    r"(?:(?:please|pls|just|and|you should|you must|i want you to|i'd like you to) )*(?:"
+    r"be (?:more |very |a bit |as )?(?:brief|concise|short|polite|formal|informal|casual|direct|"
+    r"honest|terse|friendly|strict|careful|critical|specific|patient|kind|precise|thorough|"
+    r"less \w+)\b"
+    r"|(?:answer|reply|respond|write|talk|speak|explain)(?: to me| everything|"
+    r" it)? in (?-i:[A-Z]\w+)"
+    r"|keep (?:your |the |all |my )?(?:answers?|replies|reply|responses?|explanations?|messages?|"
+    r"commits?|comments?|functions?|lines?|files?|variables?|names?|keywords|it short|"
+    r"things short)\b"
+    r"|(?:stop|avoid|quit) \w+ing\b(?!.*\b(?:the|this|that|my)\b)"
+    r"|(?:use|prefer|avoid) (?!.*\b(?:the|this|that|my|these|those|it|here|now)\b)"
+    r"(?:\w+ ){1,4}(?:everywhere|only|by default|for indentation|for all \w+|in all \w+|spelling|"
+    r"instead)\b"
+    r"|(?:use|write|put|name|format|sort|wrap|start|end|prefix|indent|avoid|prefer)"
+    r"(?!.*\b(?:the|this|that|my|these|those|it|an?|here|now|me)\b) (?:\w+ ){0,3}?"
+    r"(?:messages?|names|titles|comments|docs|docstrings|variables|functions|dates|numbers|strings|"
+    r"keywords|imports|commits|branches|lines|units|tabs|spaces|quotes|words|times|prices)\b"
+    r"(?: (?:in|with|as|at|by|like|for|over)\b|[.!]*$)"
+    r"|no (?!one\b|idea|problem|worries|need|way|longer|matter|doubt|thanks|wonder|more than)"
+    r"(?:[\w'-]+ ){1,4}?(?:in|on|at|after|before|without|please)\b"
+    r"|(?:[\w'-]+ ){1,4}only,? please\b"
+    r"|(?=[a-z]+ )(?!i |we |my |our |the |it |they |he |she |that |this |there )"
+    r"(?=.*\b(?:always|never|from now on|going forward|in (?:the )?future|every time|each time|"
+    r"whenever|at all times|before (?:committing|pushing|merging|deploying|deleting))\b)"
+    r"(?:always|never|make sure|use|write|answer|reply|respond|explain|show|ask|run|add|include|"
+    r"check|keep|call|format|tell|give|start|put|remember|do|don't|avoid|test)\b"
+    r"|when(?:ever)? you \w+[^,]{0,60}, (?:please |always |never |don't )*[a-z]+ )",
+    re.I,
+)
+"""A way of working that holds for more than the task at hand."""
 CORRECTION = re.compile(
     r"(?:(?:no|nope|sorry|oops|wait|ah|hmm|well)[,.!:; –—-]+)*"
     r"(?:i (?:actually |really )?(?:meant|mean)(?: to say)?[,:]? |correction:? |"
@@ -77,9 +116,28 @@ STRICT_CORRECTION = re.compile(
     re.I,
 )
 
+_CHOOSING = (
+    r"(?:(?:not |just |rather )?(?:use|go (?:with|for)|stick (?:with|to)|switch to|keep|adopt|drop|"
+    r"skip|avoid|name|call|settle on|stay with|move to|do the|make the|have the|hold the|meet|"
+    r"split|store|deploy|"
+    r"ship|release)(?= [\w`])(?! (?:that|this|them|going|in mind)\b)(?! it(?! as\b|"
+    r" (?-i:[A-Z`'\"]))))"
+)
+"""What follows "let's" in a decision; "let's see" is none."""
 DECISION = _compile_any(
     r"decided",
     r"decision",
+    r"final answer",
+    r"(?:we|i)(?:'ll| will) (?:keep|stay with|drop|skip|adopt|name it|call it)",
+    r"we(?:'ll| will) (?:write|build|host|deploy|ship|launch|move|migrate|store|support)",
+    r"(?:we|i)(?:'re|'m| are| am) not (?:going to|gonna)",
+    r"(?:we|i)(?:'re|'m| are| am) (?:going to|gonna) (?:go with|use|switch to|drop|stick|keep|"
+    r"adopt)",
+    r"(?:chose|voted (?:for|to)|opted)",
+    r"(?:we|i) should (?:just |simply |probably )?(?:use|go with|stick (?:with|to)|switch to)",
+    r"approved the",
+    r"^(?:going|sticking) with",
+    r"^[\w`][\w .+#/`-]{1,40}(?<! as)(?<! what)(?<! how)(?<! that) it is(?=[.!]*$)",
     r"(?:we|i) (?:chose|picked|agreed|settled)",
     r"(?:we|i)(?:'ll| will) (?:use|go with|stick with|switch to)",
     r"(?:we|i)(?:'re|'m| are| am) going with",
@@ -88,9 +146,13 @@ DECISION = _compile_any(
     r"(?:we|i)(?:'re| are|'m| am) (?:switching|moving|migrating) to",
     r"agreed (?:to|on|that)",
     r"made up my mind",
-    r"let's (?:use|go with|stick with|switch to)",
+    rf"let's {_CHOOSING}",
     r"made the (?:choice|decision)",
 )
+PASSING = re.compile(
+    rf"let's {_CHOOSING}|we(?:'ll| will) |(?:going|sticking) with|.{{2,42}} it is[.!]*$", re.I
+)
+"""A decision said in passing, which is short and begins like small talk."""
 PREFERENCE = _compile_any(
     r"prefer(?:red|s)?",
     r"favou?rites?",
@@ -110,7 +172,7 @@ PREFERENCE = _compile_any(
 INSIGHT = _compile_any(
     r"(?:i|we)(?:'ve| have)? (?:\w+ )?(?:learned|learnt|realized|realised|noticed|discovered|"
     r"figured out|found out)",
-    r"turns out",
+    r"turn(?:s|ed) out",
     r"taught me",
     r"lesson",
     r"made me realize",
@@ -165,7 +227,7 @@ TASK = re.compile(
     re.I,
 )
 """A task for the assistant: of no interest once it is done."""
-PROPOSAL = re.compile(r"let's\b(?! (?:use|go with|stick with|switch to)\b)|let us\b", re.I)
+PROPOSAL = re.compile(rf"let's\b(?! {_CHOOSING})|let us\b", re.I)
 CHAT = re.compile(
     r"(?:(?:hey|hi|hello|yo|good (?:morning|evening|afternoon|to (?:see|hear))|great to (?:see|"
     r"hear)|"
@@ -215,6 +277,38 @@ STATES = re.compile(
     re.I,
 )
 """A statement about something that is named."""
+TELLING = re.compile(
+    r"(?!(?:i|i'm|we|we're|you|it|that|this|they|he|she|there|what|how)\b)(?:the|our|my|his|her|"
+    r"their|your|all|every|\w+)(?: [\w`'./-]+){0,4}? (?:is|are|has|have|"
+    r"closes?|opens?|returns?|hates?|wants?|supports?|requires?|needs?|contains?|knows?|owns?|"
+    r"leads?|"
+    r"handles?|happens?|deploys?|limits?|expects?|accepts?|allows?|sends?|stores?|reads?|writes?|"
+    r"belongs?|depends?|lives?|runs?|uses?|works?|takes?|costs?|starts?|ends?|listens?|expires?)\b",
+    re.I,
+)
+"""Something that is so. What a user tells an assistant about things is mostly meant to be known."""
+CONVENTION = re.compile(
+    r"(?!(?:i|we|you|it|that|this|they|he|she|there)\b)(?:(?:only|nobody|no one|everyone|everybody|"
+    r"every|all|any)\b.{3,}|[\w' -]{2,40}? (?:can't|cannot|must(?: not|n't)?|may not|mustn't|"
+    r"always|"
+    r"never|has to|have to|needs? to|is not allowed|are not allowed) \w+)",
+    re.I,
+)
+"""What holds for everyone, or who may do what."""
+PERSONAL = re.compile(
+    r"my \w+(?: \w+)? (?:is|are|has|have|plays?|works?|lives?|loves?|likes?|hates?|wants?|"
+    r"studies)\b"
+    r"(?! (?:broken|failing|wrong|slow|down|red|green|stuck|not|a mess|terrible|bad))"
+    r"|i(?:'m| am) (?:\d{1,3}|[a-z]+-[a-z]+|(?-i:[A-Z])[a-z]+(?:ish|ese|an|ch)|vegan|vegetarian|"
+    r"deaf|"
+    r"blind|colou?rblind|diabetic|pregnant|married|single|divorced|retired|unemployed)\b"
+    r"|i (?:don't|do not|never|always|only|can't|no longer) (?:eat|drink|smoke|drive|use|work|"
+    r"travel|"
+    r"fly|cook|speak|own|watch|have)\b (?!it|that|this|any idea|time)"
+    r"|i (?:speak|study|own|teach|drive|play|collect|manage|maintain) \w",
+    re.I,
+)
+"""A fact about the user, however short."""
 HEDGE = _compile_any(
     r"maybe",
     r"perhaps",
@@ -283,7 +377,13 @@ SOURCE = re.compile(
     r"measured|hypothesis|evidence|participants|sample|significant|correlat\w+|cited?|source)\b",
     re.I,
 )
+FINDING = _compile_any(
+    r"root cause|caused by|turns out|the (?:\w+ )?(?:fix|cause|problem|issue|bug|culprit|reason) "
+    r"(?:is|was)|which is why",
+)
+"""What an assistant found out about the cause of something."""
 RESULT = _compile_any(
+    r"chose|picked|settled on|which is why|the (?:problem|issue|bug|culprit|reason) (?:is|was)",
     r"decided|confirmed|verified|fixed|resolved|created|added|implemented|updated|removed|renamed|"
     r"deployed|merged|"
     r"installed|configured|completed|booked|scheduled|"

@@ -48,6 +48,8 @@ _KINDS: Mapping[str, tuple[re.Pattern[str], str, float]] = {
     "preference": (_PREFERENCE, "preference", 0.6),
     "first person": (_FIRST_PERSON, "fact", 0.4),
 }
+_GERMAN_TOO = frozenset(("in", "was"))
+_GERMAN = re.compile(r"\b(?:ich|mein\w{0,2}|wir|unser\w{0,2})\b", re.I)
 _ENGLISH = frozenset("i the is are was my we you to and of it in that for".split())
 
 
@@ -67,6 +69,9 @@ def is_other_language(sentence: str) -> bool:
         foreign = sum(char > "\u02ff" and char.isalpha() for char in sentence)
         if foreign * 3 > len(sentence):
             return True
-    if not _ENGLISH.isdisjoint(sentence.lower().split()):
+    english = _ENGLISH.intersection(sentence.lower().split())
+    if english - _GERMAN_TOO:
+        return False
+    if english and not _GERMAN.search(sentence):
         return False
     return any(pattern.search(sentence) for pattern, _, _ in _KINDS.values())

@@ -28,6 +28,7 @@ _TOKEN = re.compile(r"[^\W_]+(?:['._/@\\=-][^\W_]+)*'?|[\W_]+")
 """Words, alternating with what is between them. A path, an address or `my_app` is one word."""
 _QUOTED = re.compile(r'("[^"]*"|`[^`]*`)')
 _FIRST = frozenset("i we im ive i'm i've i'll i'd we're we've we'll we'd".split())
+_PLURALS = frozenset("we we're we've we'll we'd our ours us ourselves".split())
 _SECOND = frozenset("you you're you've you'll you'd".split())
 _OWN: Mapping[str, str] = {"my": "'s", "our": "'s", "mine": "'s", "ours": "'s", "me": "", "us": ""}
 _REFLEXIVE: Mapping[str, str] = {"myself": "oneself", "ourselves": "oneself"}
@@ -97,13 +98,16 @@ def mentions_speaker(sentence: str) -> bool:
     return _MENTION.search(sentence) is not None
 
 
-def resolve_pronouns(sentence: str, speaker: str, addressee: str = "") -> str:
+def resolve_pronouns(
+    sentence: str, speaker: str, addressee: str = "", *, keep_we: bool = False
+) -> str:
     """Return the sentence in the third person.
 
-    "You" stays if the addressee is not known, or if it means anyone.
+    "You" stays if the addressee is not known, or if it means anyone. With `keep_we`, "we" and
+    "our" stay: they are a team, not the speaker.
     """
     you = "" if not addressee or _ANYBODY.search(sentence) else addressee
-    resolver = _Resolver(speaker, you)
+    resolver = _Resolver(speaker, you, keep_we=keep_we)
     parts = _QUOTED.split(sentence)
     return "".join(part if _QUOTED.fullmatch(part) else resolver.resolve(part) for part in parts)
 
@@ -149,9 +153,10 @@ def _find_form_after_i(verb: str, rest: str) -> str:
 class _Resolver:
     """Replaces the pronouns of one sentence. Knows whether it has named the speaker."""
 
-    def __init__(self, speaker: str, you: str) -> None:
+    def __init__(self, speaker: str, you: str, *, keep_we: bool = False) -> None:
         self._speaker = speaker
         self._you = you
+        self._kept = _PLURALS if keep_we else frozenset()
         self._named = False
 
     def resolve(self, part: str) -> str:
@@ -160,6 +165,8 @@ class _Resolver:
         out = list(tokens)
         for at, token in enumerate(tokens):
             word = token.lower()
+            if word in self._kept:
+                continue
             if word == "i":  # it may be a number, as in World War I, or part of "i.e."
                 after = tokens[at + 1][0] if at + 1 < len(tokens) else "."
                 before = tokens[at - 2] if at >= 2 else ""

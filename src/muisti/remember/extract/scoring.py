@@ -33,6 +33,9 @@ _WEIGHTS: Mapping[str, float] = {
     "technical": 0.1,
     "source": 0.05,
     "states": 0.05,
+    "told": 0.05,
+    "convention": 0.15,
+    "personal": 0.05,
     "long": 0.12,
     "short": -0.3,
     "chat": -0.22,
@@ -86,6 +89,8 @@ def score_sentence(
 ) -> ScoredSentence:
     """Return the importance and kind of a statement. Marks: cues that its words do not show."""
     found = find_cues(sentence) | marks
+    if "personal" in found:
+        found.discard("short")
     if "own" in found:
         found.discard("pasted")  # in a pasted text, this is the part that the user wrote
     weights = {**_WEIGHTS, **_MODES[mode]}
@@ -119,6 +124,8 @@ def find_cues(sentence: str) -> set[str]:
         found.add("long")
     elif words <= 2 or (words <= 4 and _SPECIFIC.isdisjoint(found)):
         found.add("short")
+    if "decision" in found and cues.PASSING.match(sentence):
+        found -= {"chat", "proposal", "short"}
     return found
 
 

@@ -24,7 +24,8 @@ _CODE_LINE = re.compile(
     r"for \(|while \(|"
     r"#include|@\w+\s*$|<[/!?]?[a-z]+[ >/]|\$ |>>> |\.\.\. |Traceback|File \"|at [\w.$]+\(|"
     r"SELECT .* FROM |"
-    r"[{}\[\]()]+[,;]?\s*$|[{\[]\s*[\"'{\[])"
+    r"[{}\[\]()]+[,;]?\s*$|[{\[]\s*[\"'{\[]|"
+    r"[a-z]\w{0,40}_\w{0,40} [-+*/]?= \S)"
 )
 _CODE_CHARS = frozenset("{}[]();=<>|\\&^~")
 _PICTURE = re.compile(
