@@ -5,6 +5,7 @@ alarms matter most.
 from __future__ import annotations
 
 import pytest
+from benchmarks.everyday import measure_updates
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -78,6 +79,20 @@ PEACEFUL = [
         "The deadline is March 15 " + "and so on " * 40,
     ),
 ]
+
+
+def test_the_table_of_everyday_changes() -> None:
+    """The half that the rules were written with."""
+    found = measure_updates("development")
+    assert found["right"] >= 0.97 * found["noticed"], found["wrong"]
+    assert found["right"] >= 0.85 * found["updates"], found["wrong"]
+
+
+def test_the_half_of_the_changes_that_was_held_out() -> None:
+    """It says nothing of what goes wrong: the rules are not written with this half."""
+    found = measure_updates("held_out")
+    assert found["right"] / found["noticed"] >= 0.9
+    assert found["right"] / found["updates"] >= 0.75
 
 
 @pytest.mark.parametrize(("newer", "older", "mine", "theirs", "update"), CLASHES)

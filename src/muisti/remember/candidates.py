@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from muisti.model import Memory
 from muisti.ports import SearchIndex
 from muisti.text.simhash import compute_bands, hamming_distance, is_far_apart
@@ -17,6 +19,27 @@ RAREST = 8
 """How many of the text's words are searched for."""
 MOST_READ = 20_000
 """How many characters of the text are read."""
+
+
+def find_with_any_word(
+    index: SearchIndex, memory: Memory, words: Sequence[str], limit: int
+) -> list[Memory]:
+    """Return memories in the same scope with any of these words, the latest first.
+
+    Common words are left out as long as there are rarer ones, so that few memories are read.
+    """
+    tokens = list(dict.fromkeys(tokenize(" ".join(words))))
+    counts = index.frequencies(tokens).counts
+    chosen: list[str] = []
+    total = 0
+    for word in sorted(counts, key=lambda word: (counts[word], word)):
+        if chosen and total + counts[word] > MOST_BY_WORDS:
+            break
+        chosen.append(word)
+        total += counts[word]
+    found = index.find_with_words(memory, chosen, MOST_BY_WORDS, all_of_them=False)
+    latest = sorted(found, reverse=True)[:limit]
+    return index.filter_current(latest) if latest else []
 
 
 def find_similar(index: SearchIndex, memory: Memory, limit: int) -> list[Memory]:

@@ -12,7 +12,7 @@ from muisti.model import Link, LinkSource, LinkType, Memory
 from muisti.ports import Services
 from muisti.ports.lookups import find_stored
 from muisti.ports.waiting import limit_wait
-from muisti.remember.candidates import find_similar
+from muisti.remember.candidates import find_similar, find_with_any_word
 from muisti.text.simhash import compute_bands, hamming_distance, is_far_apart
 from muisti.text.tokens import split_words
 
@@ -26,6 +26,8 @@ ENOUGH = 12
 """From this many words on, duplicates share a third of their words."""
 MOST_MEASURED = 32
 """The most pairs of texts that one call embeds."""
+MOST_CHANGED = 24
+"""The most stored memories that are read because a new one may update them."""
 MOST_PROPOSALS = 3
 """The most links that are proposed for a new memory."""
 _FEW = 200
@@ -108,8 +110,21 @@ def _decide(
         elif duplicate in batch or _is_unchanged(services, duplicate):
             return decision
     if settings.propose_links:
-        memory = _propose_links(memory, similar)
+        similar += _find_changed(services, batch, memory, {other.id for other in similar})
+        memory = _propose_links(memory, [other for other in similar if other.id != replaces])
     return DuplicateDecision(memory, undecided=undecided)
+
+
+def _find_changed(
+    services: Services, batch: _Batch, memory: Memory, known: set[str]
+) -> list[Memory]:
+    """Return other memories that this one may update: `moved to Rome` has no word of `lives in`."""
+    words = suggest_words(memory.content)
+    if not words:
+        return []
+    found = batch.find_with_any_word(memory, words, MOST_CHANGED)
+    found += find_with_any_word(services.index, memory, words, MOST_CHANGED)
+    return [other for other in found if other.id not in known]
 
 
 def _is_unchanged(services: Services, known: Memory) -> bool:
@@ -153,6 +168,13 @@ def find_contradiction(newer: str, older: str) -> Contradiction | None:
     from muisti.remember.similarity import contradict
 
     return contradict.find_contradiction(newer, older)
+
+
+def suggest_words(text: str) -> list[str]:
+    """Return words of memories that a text may update. Imports the rules on first use."""
+    from muisti.remember.similarity import contradict
+
+    return contradict.suggest_words(text)
 
 
 def measure_similarity(services: Services, decisions: Sequence[DuplicateDecision]) -> Cosines:
@@ -258,6 +280,15 @@ class _Batch:
         return sorted(found, key=lambda other: hamming_distance(other.simhash, memory.simhash))[
             :limit
         ]
+
+    def find_with_any_word(self, memory: Memory, words: Sequence[str], limit: int) -> list[Memory]:
+        """Return memories of the same scope with any of these words, the latest first."""
+        numbers: set[int] = set()
+        for word in words:
+            numbers.update(self._by_word.get(word, ())[-limit:])
+        place = memory.place
+        same = [number for number in numbers if self._memories[number].place == place]
+        return [self._memories[number] for number in sorted(same, reverse=True)[:limit]]
 
     @staticmethod
     def _make_key(memory: Memory) -> tuple[object, ...]:

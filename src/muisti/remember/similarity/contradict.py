@@ -9,13 +9,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
+from muisti.remember.similarity import changes
 from muisti.remember.similarity.abbreviations import BINDING, LIGHT, MONTHS, NEGATIONS
 from muisti.remember.similarity.near_duplicate import find_differences
 from muisti.remember.similarity.normal_form import MARKS, NormalForm, normalize
 from muisti.remember.similarity.spelling import is_same_word
 
+_CACHED = 128
+"""Texts that are kept prepared: a new memory is compared with up to thirty others."""
 MOST_WORDS = 60
 MOST_CHARACTERS = 600
 LONGEST_VALUE = 4
@@ -24,8 +28,9 @@ SURE, NEGATED, NAMED, WORDED = 0.9, 0.85, 0.8, 0.6
 """Confidence in a changed figure, a negation, a changed name or identifier, any other word."""
 
 _UPDATE = re.compile(
-    r"\b(?:now|nowadays|no longer|any ?more|(?:switch|mov|migrat|chang|upgrad)ed (?:\w+ )?to"
-    r"|instead|as of|from now on|since (?:yesterday|today|last|this|\w+day)"
+    r"\b(?:now|nowadays|these days|no longer|any ?more|"
+    r"(?:switch|mov|migrat|chang|upgrad)ed (?:\w+ )?to|instead|as of|"
+    r"from now on|since (?:yesterday|today|last|this|\w+day)"
     r"|nyky[äi]\w+|nyt|enää|jatkossa|siirryimme|vaihdettu"
     r"|теперь|сейчас|отныне|больше (?:не|нет)|переш\w+ на)\b|现在|現在|改为|改為|改用|不再|目前",
     re.IGNORECASE,
@@ -38,6 +43,17 @@ _MESSAGE = re.compile(
 _FILLER = re.compile(
     r"\b(?:now|nowadays|instead|nykyään|nyt|теперь|сейчас|отныне)\b|现在|現在|目前", re.IGNORECASE
 )
+_ADDS = re.compile(r"\b(?:also|too|as well|additionally|in addition|besides)\b", re.IGNORECASE)
+_NEW = re.compile(
+    r"(?<=\bour )new (?=[\w -]{1,40} (?:is|are)\b)|(?<=\bmy )new (?=[\w -]{1,40} (?:is|are)\b)|"
+    r"(?<='s )new (?=[\w -]{1,40} (?:is|are)\b)|(?<=^The )new (?=[\w -]{1,40} (?:is|are)\b)",
+    re.IGNORECASE,
+)
+"""`new` before what something has one of: `our new product owner is …`."""
+_DECIDED = re.compile(r"\bdecided (?:to|on) ", re.IGNORECASE)
+"""What was decided is a state, not an event."""
+_ONLY = re.compile(r"\b(?:only|just) ", re.IGNORECASE)
+_LONGEST_SUBJECT = 5
 _BECAME = re.compile("改[为為成]")
 _NAMING = re.compile(r"\w[\w ]{0,40}(?::| [-–—]) \S")
 """A title and its value: `Deadline: May 5`, `Дедлайн — 5 мая`."""
@@ -49,10 +65,11 @@ _ALONE = frozenset(
 """A person has one value for each of these, whatever else the sentence says."""
 _STATES = _ALONE | frozenset(
     """
-    is are = : use uses run runs cost costs start starts end ends begin begins close closes open
-    opens listen listens expire expires require requires need needs stay stays stand stands belong
-    belongs report reports default defaults equal equals contain contains weigh weighs take takes
-    last lasts mean means point points host hosts must should may can will on ovat käyttää käytämme
+    is are = : use uses drive drives run runs cost costs start starts end ends begin begins close
+    closes open opens listen listens expire expires require requires need needs stay stays stand
+    stands belong belongs report reports default defaults equal equals contain contains weigh
+    weighs take takes last lasts mean means point points host hosts must should may can will on ovat
+    käyttää käytämme
     käytän alkaa päättyy maksaa pitää suosii toimii sijaitsee это использует используем используется
     работает находится начинается стоит является есть 是 在 用 为 為 住 叫
     """.split()
@@ -100,10 +117,38 @@ def find_contradiction(newer: str, older: str) -> Contradiction | None:
     """Return the contradiction between two short statements about one subject, or None."""
     if not _is_statement(newer) or not _is_statement(older):
         return None
+    found = _compare_statements(newer, older) or _compare_predicate(newer, older)
+    change = None if found else changes.find_change(newer, older)
+    if change is None:
+        return found
+    confidence = SURE if change.is_figure else NAMED
+    update = change.is_told or _UPDATE.search(newer) is not None
+    return Contradiction(confidence, update, change.newer_value, change.older_value)
+
+
+def _compare_predicate(newer: str, older: str) -> Contradiction | None:
+    """Compare a statement that begins with its verb with the predicate of another: `Now runs …`."""
+    bare = _read_filler(newer)
+    verb = bare.split(" ", 1)[0].lower().rstrip(".")
+    if _UPDATE.search(newer) is None or verb not in _STATES or verb in _COPULAS:
+        return None
+    words = older.split()
+    places = [at for at, word in enumerate(words[:_LONGEST_SUBJECT]) if word.lower() == verb]
+    if not places or places[0] == 0:
+        return None
+    subject = " ".join(words[: places[0]])
+    found = _compare_statements(f"{subject} {bare[:1].lower()}{bare[1:]}", older)
+    return replace(found, update=True) if found else None
+
+
+def _compare_statements(newer: str, older: str) -> Contradiction | None:
+    """Compare word by word: all but one value must be the same."""
+    if _ADDS.search(newer) and not _ADDS.search(older):
+        return None
     mine, theirs = _read(newer), _read(older)
     if "?" in mine.tokens or "?" in theirs.tokens or mine.content == theirs.content:
         return None
-    update = _UPDATE.search(newer) is not None
+    update = _UPDATE.search(newer) is not None or _NEW.search(newer) is not None
     ours, others = _select_words(mine), _select_words(theirs)
     if not _has_same_subject(ours, others):
         return None
@@ -118,11 +163,14 @@ def find_contradiction(newer: str, older: str) -> Contradiction | None:
     before, after = ours[:same], ours[same + len(a) :]
     # A subject: a noun or name before or after the value, or a verb like in `I live in Rome`.
     has_subject = any(token not in _EMPTY for token in (*before, *after))
-    if not before or not (has_subject or not _ALONE.isdisjoint(before)):
-        return None
-    if _is_event(theirs) or (_is_event(mine) and not update):
+    has_subject = has_subject or not _ALONE.isdisjoint(before)
+    is_event = _is_event(theirs) or (_is_event(mine) and not update)
+    if not before or not has_subject or is_event:
         return None
     values = _drop_change_verb(a, b, update=update)
+    shares = any(token not in _IGNORED for token in (*before[1:], *after))
+    if values != (a, b) and not shares:
+        return None  # `switched to tea` says nothing about `uses vim`
     if _is_negation(a, b, english=mine.english):
         confidence = NEGATED
     else:
@@ -133,14 +181,23 @@ def find_contradiction(newer: str, older: str) -> Contradiction | None:
             return None
         if not all(0 < len(side) <= LONGEST_VALUE for side in values):
             return None
+        are_lists = is_named and "," in newer and "," in older
+        is_other = (values[0][0] in BINDING) != (values[1][0] in BINDING)
+        if are_lists or is_other:  # `is from Turku` says nothing about `is CEO`
+            return None
         confidence = SURE if figures else _rate_words(*values, mine, theirs)
-    if not confidence:
-        return None
-    return Contradiction(
-        confidence, update, _find_written(values[0], newer), _find_written(values[1], older)
-    )
+    if confidence == WORDED and not shares and not _USES.isdisjoint(before):
+        return None  # one may use JSON and caching
+    written = _find_written(values[0], newer), _find_written(values[1], older)
+    return Contradiction(confidence, update, *written) if confidence else None
 
 
+def suggest_words(newer: str) -> list[str]:
+    """Return words, in lower case, that a memory updated by this text may have; mostly none."""
+    return changes.suggest_words(newer) if _is_statement(newer) else []
+
+
+@lru_cache(maxsize=_CACHED)
 def _is_statement(text: str) -> bool:
     """Whether a text is short enough for one statement, and not a message of a conversation."""
     if len(text) > MOST_CHARACTERS or len(text.split()) > MOST_WORDS:
@@ -148,9 +205,17 @@ def _is_statement(text: str) -> bool:
     return "\n" not in text.strip() and "!" not in text and _MESSAGE.match(text) is None
 
 
+@lru_cache(maxsize=_CACHED)
 def _read(text: str) -> NormalForm:
     """Normalize a text without the words that only say that something is new."""
+    text = _DECIDED.sub("", _NEW.sub("", text))
+    if _UPDATE.search(text):
+        text = _ONLY.sub("", text)
     return normalize(_BECAME.sub("是", _FILLER.sub(" ", text)))
+
+
+def _read_filler(text: str) -> str:
+    return " ".join(_FILLER.sub(" ", text).split())
 
 
 def _select_words(text: NormalForm) -> list[str]:
@@ -163,6 +228,7 @@ def _select_words(text: NormalForm) -> list[str]:
     return ["is" if token in _COPULAS else token for token in kept]
 
 
+_USES = frozenset(("use", "uses"))
 _COPULAS = frozenset("is are это есть является 是 为 為".split())
 
 
