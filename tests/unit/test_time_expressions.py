@@ -280,7 +280,7 @@ def test_where_and_when_it_is_asked(
     "how long|how long did it last|does it last a week|When did I go to Paris last week?|what date was it yesterday|"
     "Which year was I in Rome, in 2021?|second|a second|a minute|this is|next steps|last but not least|did I fall|will this fall apart|"
     "spring into action|Did it spring up|in the fall of Rome|24 hours a day|5/3/2023|on the 5th|February 31|31 February 2023|30/30/2023|"
-    "item 10 may be broken|between yesterday|between us|the second of 2022|in the last 2 weeks of school|it may 3-4 times|from Monday to the end|from yesterday to 2021|from 2021-2019|every other Tuesday|three days before Christmas|the week after March 5|what now|since next week|9999 years ago|the Christmas tree|do I like Easter eggs|"
+    "item 10 may be broken|between yesterday|between us|the second of 2022|in the last 2 weeks of school|it may 3-4 times|from Monday to the end|from yesterday to 2021|from 2021-2019|every other Tuesday|three days before my exam|the week after the trip|what now|since next week|9999 years ago|the Christmas tree|do I like Easter eggs|"
     "in the last week of school|in ſeptember|on ſunday|2023|March|Monday|summer".split("|"),
 )
 def test_what_is_no_time(text: str) -> None:

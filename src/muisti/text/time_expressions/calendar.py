@@ -91,29 +91,56 @@ HOURS = {
     "this afternoon": (12, 18),
     "this evening": (18, 24),
     "tonight": (18, 30),
-    "last night": (-6, 6),
+    **dict.fromkeys(("last night", "yesterday night"), (-6, 6)),
+    "the night before last": (-30, -18),
     "yesterday morning": (-20, -12),
     "yesterday afternoon": (-12, -6),
     "yesterday evening": (-6, 0),
+    "tomorrow morning": (28, 36),
+    "tomorrow afternoon": (36, 42),
+    "tomorrow evening": (42, 48),
+    "tomorrow night": (42, 54),
 }
 """Hours from the start of today."""
 PERIODS = {
     "the week before last": ("week", -2),
     "the month before last": ("month", -2),
     "the year before last": ("year", -2),
+    "the weekend before last": ("weekend", -2),
+    "the quarter before last": ("quarter", -2),
     **dict.fromkeys(
         ("viime viikolla", "förra veckan", "letzte woche", "letzter woche"), ("week", -1)
     ),
+    **dict.fromkeys(
+        ("viime viikonloppuna", "förra helgen", "letztes wochenende", "letzten wochenende"),
+        ("weekend", -1),
+    ),
+    **dict.fromkeys(("tässä kuussa", "den här månaden", "diesen monat"), ("month", 0)),
+    **dict.fromkeys(("tänä vuonna", "i år", "dieses jahr"), ("year", 0)),
     **dict.fromkeys(("viime kuussa", "förra månaden", "letzten monat"), ("month", -1)),
     **dict.fromkeys(("viime vuonna", "förra året", "letztes jahr"), ("year", -1)),
     **dict.fromkeys(("tällä viikolla", "den här veckan", "diese woche"), ("week", 0)),
 }
 PARTS = {
-    **dict.fromkeys(("early", "the beginning of", "the start of"), 0),
-    **dict.fromkeys(("mid", "the middle of"), 1),
-    **dict.fromkeys(("late", "the end of"), 2),
+    **dict.fromkeys(("early", "the beginning of", "the start of", "beginning of", "start of"), 0),
+    **dict.fromkeys(("mid", "the middle of", "middle of"), 1),
+    **dict.fromkeys(("late", "the end of", "end of"), 2),
 }
 """Which third of a month or year."""
+ORDINALS = {
+    **_number_names("first 1st|second 2nd|third 3rd|fourth 4th|fifth 5th"),
+    **dict.fromkeys(("last", "final"), -1),
+}
+FOREIGN_COUNTS = _number_names(
+    "yksi ett en einer einem|kaksi två zwei|kolme tre drei|neljä fyra vier|viisi fem fünf|"
+    "kuusi sex sechs"
+)
+FOREIGN_UNITS = {
+    **dict.fromkeys(("päivää", "päivä", "dagar", "dag", "tagen", "tag"), "day"),
+    **dict.fromkeys(("viikkoa", "viikko", "veckor", "vecka", "wochen", "woche"), "week"),
+    **dict.fromkeys(("kuukautta", "kuukausi", "månader", "månad", "monaten", "monat"), "month"),
+    **dict.fromkeys(("vuotta", "vuosi", "år", "jahren", "jahr"), "year"),
+}
 QUARTERS = _number_names("q1 first 1st|q2 second 2nd|q3 third 3rd|q4 fourth 4th")
 SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
 """The first month of each, in the northern hemisphere. Winter 2022 ends in February 2023."""
@@ -236,6 +263,33 @@ def choose_occurrence(of: OfYear, now: datetime, which: str = "") -> Span:
     return max(begun)
 
 
+def get_nth_weekday(host: Span, weekday: int, nth: int, count: int = 1) -> Span:
+    """Return the nth such day of the week in a span, or the last one for -1.
+
+    Count: how many days from it on. Raises ValueError if the span has no such day.
+    """
+    if nth > 0:
+        first = shift(host[0], (weekday - host[0].weekday()) % 7 + 7 * (nth - 1))
+    else:
+        last = shift(host[1], -1)
+        first = shift(last, -((last.weekday() - weekday) % 7))
+    if not host[0] <= first < host[1]:
+        raise ValueError("the span has fewer such days")
+    return get_days(first, 0, count)
+
+
+def get_third(host: Span, third: int) -> Span:
+    """Return the first, middle or last third of a month, quarter, season, year or week."""
+    days = (host[1] - host[0]).days
+    if days > 31:
+        months = round(days / 30.4)
+        start = add_months(host[0], third * months // 3)
+        return start, add_months(host[0], (third + 1) * months // 3)
+    size = 10 if days >= 28 else days // 3
+    start = shift(host[0], size * third)
+    return start, host[1] if third == 2 else shift(start, size)
+
+
 def make_yearly_months(month: int, count: int = 1) -> OfYear:
     """Return the function for one or more months of each year."""
     return lambda year: get_months(year, month, count)
@@ -246,10 +300,12 @@ def make_yearly_days(month: int, day: int, around: int = 0, count: int = 1) -> O
     return lambda year: get_days(datetime(year, month, day), -around, 2 * around + count)
 
 
-def get_thanksgiving(year: int) -> Span:
-    """Return Thanksgiving, the fourth Thursday in November."""
-    first = datetime(year, 11, 1)
-    return get_days(first, (WEEKDAYS["thursday"] - first.weekday()) % 7 + 21)
+def make_yearly_weekday(month: int, weekday: int, nth: int, after: int = 0) -> OfYear:
+    """Return the function for the nth such day of the week in a month, -1 for the last.
+
+    After: so many days later.
+    """
+    return lambda year: get_days(get_nth_weekday(get_months(year, month), weekday, nth)[0], after)
 
 
 def get_easter_sunday(year: int) -> datetime:
@@ -263,21 +319,60 @@ def get_easter_sunday(year: int) -> datetime:
     return datetime(year, month, day + 1)
 
 
+def _make_easter(first: int, count: int = 1) -> OfYear:
+    return lambda year: get_days(get_easter_sunday(year), first, count)
+
+
+def _get_midsummer(year: int) -> Span:
+    """Return the Friday from 19 to 25 June and the Saturday after it."""
+    first = datetime(year, 6, 19)
+    return get_days(first, (4 - first.weekday()) % 7, 2)
+
+
 HOLIDAYS: dict[str, OfYear] = {
     "christmas eve": make_yearly_days(12, 24),
     "christmas day": make_yearly_days(12, 25),
-    "new years eve": make_yearly_days(12, 31),
-    "new years day": make_yearly_days(1, 1),
-    "new years": make_yearly_days(12, 31, count=2),
-    "valentines day": make_yearly_days(2, 14),
+    "boxing day": make_yearly_days(12, 26),
+    "new year's eve": make_yearly_days(12, 31),
+    "new year's day": make_yearly_days(1, 1),
+    "new year's": make_yearly_days(12, 31, count=2),
+    "new year": make_yearly_days(12, 31, count=2),
+    "valentine's day": make_yearly_days(2, 14),
+    "st. patrick's day": make_yearly_days(3, 17),
+    "april fools' day": make_yearly_days(4, 1),
+    "earth day": make_yearly_days(4, 22),
+    "cinco de mayo": make_yearly_days(5, 5),
+    "mother's day": make_yearly_weekday(5, 6, 2),
+    "memorial day": make_yearly_weekday(5, 0, -1),
+    "juneteenth": make_yearly_days(6, 19),
+    "midsummer": _get_midsummer,
+    "independence day": make_yearly_days(7, 4),
+    "labor day": make_yearly_weekday(9, 0, 1),
     "halloween": make_yearly_days(10, 31),
-    "thanksgiving": get_thanksgiving,
-    "thanksgiving day": get_thanksgiving,
-    "easter sunday": lambda year: get_days(get_easter_sunday(year), 0),
-    "easter": lambda year: get_days(get_easter_sunday(year), -2, 4),
+    "veterans day": make_yearly_days(11, 11),
+    "thanksgiving": make_yearly_weekday(11, 3, 4),
+    "thanksgiving day": make_yearly_weekday(11, 3, 4),
+    "black friday": make_yearly_weekday(11, 3, 4, after=1),
+    "cyber monday": make_yearly_weekday(11, 3, 4, after=4),
+    "good friday": _make_easter(-2),
+    "easter sunday": _make_easter(0),
+    "easter monday": _make_easter(1),
+    "easter": _make_easter(-2, 4),
     "christmas": make_yearly_days(12, 25, around=3),
 }
-"""Without apostrophes. Easter is Good Friday to Easter Monday."""
+"""Apostrophes and full stops may be left out. Easter is Good Friday to Easter Monday."""
+
+
+def get_holiday(name: str) -> OfYear:
+    """Return the function of a holiday, however it is spelled. Raises KeyError."""
+    return _SPELLED[_spell_plainly(name)]
+
+
+def _spell_plainly(name: str) -> str:
+    return name.translate({ord(mark): None for mark in "'’."})
+
+
+_SPELLED = {_spell_plainly(name): of_year for name, of_year in HOLIDAYS.items()}
 
 
 def match_any(names: Iterable[str]) -> str:
@@ -304,15 +399,15 @@ SURE = (
     rf"|(?-i:{match_any(map(str.title, VERBS))}))"
 )
 MONTH = rf"(?P<month>{match_any(MONTHS)})"
+OTHER_YEAR = r"(?P<which_year>last|previous|this|next) year"
+"""After the name of a month, season, quarter or holiday."""
 DAY = r"(?P<day>[0-3]?\d)(?:st|nd|rd|th)?"
 YEAR = r"(?P<year>(?:19|20)\d\d)"
 WEEKDAY = rf"(?P<weekday>{match_any(name for name in WEEKDAYS if name.endswith('day'))})"
 ANY_WEEKDAY = rf"(?P<weekday>{match_any(WEEKDAYS)})"
 """With short forms, which need "last" or "next": "sat" and "sun" are ordinary words, too."""
 HOLIDAY, HOLIDAY_DAY = (
-    rf"(?P<holiday>{match_any(names)})".replace("years", "year['’]?s").replace(
-        "tines", "tine['’]?s"
-    )
+    rf"(?P<holiday>{match_any(names)})".replace(".", r"\.?").replace("'", "['’]?")
     for names in (HOLIDAYS, [name for name in HOLIDAYS if name.endswith(("day", "eve"))])
 )
 QUARTER = rf"(?P<quarter>q[1-4]|(?:{match_any(QUARTERS)})(?= quarter))(?: quarter)?"
@@ -321,6 +416,9 @@ PART = rf"(?P<part>{match_any(PARTS)})(?: |-)(?:in )?"
 NUMBER = rf"(?P<count>\d{{1,4}}|{match_any(COUNTS)})"
 COUNT = rf"(?P<count>\d{{1,4}}|{match_any([*COUNTS, *ONE])})"
 UNIT = r"(?P<unit>day|week|month|year)"
+ANY_UNIT = r"(?P<unit>day|week|weekend|fortnight|month|quarter|year|decade|hour|minute)"
+FOREIGN_COUNT = rf"(?P<count>\d{{1,3}}|{match_any(FOREIGN_COUNTS)})"
+FOREIGN_UNIT = rf"(?P<unit>{match_any(FOREIGN_UNITS)})"
 TO = r"(?:(?: )?[-–](?: )?)(?P<to>[0-3]?\d)(?:st|nd|rd|th)?"
 AND = r" (?:and|to|until|till|through) (?:the )?(?P<to>[0-3]?\d)(?:st|nd|rd|th)?"
 ENDS = r"""(?=(?: )?(?:\Z|[?.!,;:)\]"']))"""
@@ -352,7 +450,10 @@ _TIMES = (
 )
 TIME_WORDS = frozenset(
     name.split()[-1].removesuffix("s") for names in _TIMES for name in names
-) | frozenset(("day", "week", "month", "quarter", "year", "recently", "lately"))
+) | frozenset(
+    "day week month quarter year fortnight decade hour minute recent lately viik wochen "
+    "tagen sitten sedan".split()
+)
 """A text that mentions a time has a digit or one of these words."""
 
 
