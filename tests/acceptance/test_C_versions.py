@@ -17,7 +17,7 @@ from tests.conftest import FakeClock, Opener
 
 BY_USE = {
     "updated_at", "concepts", "salience", "access_count", "last_accessed", "content_hash", "simhash", "chunk_count",
-    "embedding_model", "file_path", "index_pending",
+    "embedding_model", "file_path", "index_pending", "standing",
 }  # fmt: skip
 """What follows from other fields, or changes by use, by upkeep of the index and by moves of the
 file.

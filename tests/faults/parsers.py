@@ -50,7 +50,7 @@ from muisti.surfaces.setup import jsontext, tomledit
 from muisti.surfaces.web import highlight, versions
 from muisti.surfaces.web import markdown as web_markdown
 from muisti.text import markdown as text_markdown
-from muisti.text import private_tags, secrets, simhash, tokens
+from muisti.text import private_tags, secrets, simhash, standing, tokens
 from muisti.text import sentences as text_sentences
 from muisti.text.redact import redact_text, redact_texts
 from muisti.text.secret_formats import PHRASES, TOKENS
@@ -253,7 +253,8 @@ TABLE: tuple[tuple[str, Callable[[str], object], tuple[ModuleType, ...], Iterabl
     ("first sentence", text_sentences.get_first_sentence, (text_sentences,), ()),
     ("tokens", tokens.tokenize, (tokens,), ("aB", "a_b", "a/b", "I'm ", "a.b.")),
     ("tokens of a query", partial(tokens.tokenize, query=True), (tokens,), ("aB", "a_b")),
-    ("time in a question", lambda t: question.parse_when(t, NOW), (question, calendar), ("last ", "in ", "2026-", "3 days ", "march ")),
+    ("time in a question", lambda t: question.parse_when(t, NOW), (question, calendar), ("last ", "in ", "2026-", "3 days ", "march ", "first week of ", "day before ")),
+    ("standing instruction", standing.recognize_standing, (standing,), ("always ", "use a ", "all ")),
     ("time in a statement", lambda t: statement.resolve_dates(t, NOW), (statement, calendar), ("last ", "in 3 ", "2026-", "yesterday ", "next ")),
     ("mention of time", calendar.may_mention_time, (calendar,), ("last ", "in ")),
     ("wordpiece", lambda t: _wordpiece().count(t), (wordpiece,), ("##a", "aé", "e\u0301")),

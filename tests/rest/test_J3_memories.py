@@ -65,6 +65,13 @@ def test_J3_lists_are_filtered_and_ordered(
     check_problem(client.get("/api/memories?colour=red"), 422, "invalid-request")
 
 
+def test_J3_standing_instructions_are_a_group(client: TestClient, known: list[str]) -> None:
+    saved = client.post("/api/memories", json={"content": "Always use type hints"}).json()
+    assert saved["standing"] is True
+    listed = client.get("/api/memories", params={"standing": "true"}).json()["items"]
+    assert [one["id"] for one in listed] == [saved["id"]]
+
+
 def test_J3_a_batch_is_all_or_nothing(client: TestClient, memory: Muisti) -> None:
     items = [{"content": topic} for topic in TOPICS]
     bad = client.post(

@@ -175,6 +175,8 @@ class Memory:
     deleted_at: datetime | None = None
     content_hash: str = ""
     simhash: str = ""
+    standing: bool = False
+    """Whether its text is a standing instruction or a preference; derived."""
     chunk_count: int = 0
     embedding_model: str | None = None
     file_path: str | None = None
@@ -363,6 +365,11 @@ FIELDS = describe(
     deleted_at=Field(ValueType.TIME, versioned=True),
     content_hash=Field(ValueType.LINE),
     simhash=Field(ValueType.LINE),
+    standing=Field(
+        ValueType.FLAG,
+        match=Match.EXACT,
+        match_help="Only standing instructions and preferences, or only the others.",
+    ),
     chunk_count=Field(ValueType.COUNT, stored=False),
     embedding_model=Field(ValueType.LINE, stored=False),
     file_path=Field(ValueType.LINE),

@@ -41,6 +41,8 @@ class Filter:
     """Only trusted memories, or only those that no person has confirmed."""
     keywords: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
+    standing: bool | None = None
+    """Only standing instructions and preferences, or only the others."""
     min_salience: float = 0.0
     since: datetime | None = None
     """Created at this time or later."""

@@ -48,6 +48,8 @@ class FilterOptions(ScopeOptions, total=False):
     """Only trusted memories, or only those that no person has confirmed."""
     keywords: Sequence[str]
     files: Sequence[str]
+    standing: bool | None
+    """Only standing instructions and preferences, or only the others."""
     min_salience: float
     since: datetime | None
     until: datetime | None

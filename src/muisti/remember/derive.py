@@ -6,6 +6,7 @@ import hashlib
 import re
 import unicodedata
 from dataclasses import replace
+from typing import Any
 
 from muisti.model import Memory
 from muisti.remember.concepts import extract_concepts
@@ -25,12 +26,19 @@ _MARKUP = re.compile(
 
 def derive_fields(memory: Memory) -> Memory:
     """Return the memory with every field that follows from its content."""
-    return replace(
-        memory,
-        concepts=memory.concepts or extract_concepts(memory.content),
-        content_hash=hash_content(memory.content),
-        simhash=simhash(memory.content),
-    )
+    return replace(memory, **derive_values(memory.content, memory.concepts))
+
+
+def derive_values(content: str, concepts: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Return the values of these fields. Concepts that are given stay."""
+    from muisti.text.standing import recognize_standing  # slow to import: many patterns
+
+    return {
+        "concepts": concepts or extract_concepts(content),
+        "content_hash": hash_content(content),
+        "simhash": simhash(content),
+        "standing": recognize_standing(content) is not None,
+    }
 
 
 def hash_content(content: str) -> str:

@@ -92,6 +92,14 @@ def test_J2_save_and_search(cli: Cli) -> None:
     assert cli.json("search", "submarine") == []
 
 
+def test_J2_standing_instructions_are_a_group(cli: Cli) -> None:
+    cli.run("save", "Always use type hints")
+    cli.run("save", "The server always restarts at 3")
+    listed = cli.json("list", "--standing")
+    assert isinstance(listed, list)
+    assert [one["content"] for one in listed] == ["Always use type hints"]
+
+
 def test_J2_the_end_of_an_id_is_enough(cli: Cli, vault: Path) -> None:
     saved = cli.json("save", "Short names are handy", "--title", "Handy")
     assert isinstance(saved, dict)

@@ -77,6 +77,8 @@ def _add_match(field: Field, wanted: Any, add: Callable[..., None]) -> None:
         case Match.ALL_OF:
             for value in wanted:
                 add(_LABELLED, field.name.removesuffix("s"), value.casefold())
+        case Match.EXACT if isinstance(wanted, bool):
+            add(f"m.{field.name} = {int(wanted)}")  # a literal, so that a partial index applies
         case Match.EXACT if wanted is not None:
             add(f"m.{field.name} = ?", wanted)
         case Match.EXACT_OR_EMPTY if wanted is not None:

@@ -1,4 +1,4 @@
 """The schema: one numbered SQL file for each migration."""
 
-NEWEST = 9
+NEWEST = 10
 """The number of the last migration, so that a current index needs no file to be read."""
