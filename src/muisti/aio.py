@@ -116,6 +116,7 @@ class MemoryService:
     get_relevant_memories = _threaded(Muisti.get_relevant_memories)
     build_memory_context = _threaded(Muisti.build_memory_context)
     find_outdated = _threaded(Muisti.find_outdated)
+    find_standing = _threaded(Muisti.find_standing)
     search_compact = _threaded(Muisti.search_compact)
     scope_hint = _threaded(Muisti.scope_hint)
     timeline = _threaded(Muisti.timeline)

@@ -181,6 +181,15 @@ def test_J5_the_timeline_is_paged(empty: Browser) -> None:
     assert len([one for one in empty.get(older).all("a") if one.get("class") == "title"]) == 10
 
 
+def test_J5_standing_instructions_are_a_group(empty: Browser) -> None:
+    empty.memory.save("Always use type hints")
+    empty.memory.save("The server always restarts at 3")
+    for address in ("/?only=standing+instructions", "/?q=always&only=standing+instructions"):
+        page = empty.get(address).text
+        assert "type hints" in page
+        assert "restarts at 3" not in page
+
+
 def test_D5_a_page_says_when_search_is_by_keyword_only(surf: Surf) -> None:
     browser = surf(embedder="ollama", embedder_url="http://127.0.0.1:9", embedder_timeout=0.5)
     browser.memory.save("The pilot begins in March.")

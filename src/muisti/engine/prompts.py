@@ -27,9 +27,10 @@ class Prompts(Search):
     ) -> str:
         """Return core memory and the best memories as one block for a prompt, fenced as data.
 
-        Weak matches are left out. It has at most `budget` tokens. Outdated memories are left out
-        unless `include_outdated`; then they are marked. A broken file of core memory is left out
-        and named. Raises InvalidRequest if core memory alone does not fit.
+        Weak matches are left out. Standing instructions and preferences that bear on the query have
+        a section of their own, though no word matches. It has at most `budget` tokens. Outdated
+        memories are left out unless `include_outdated`; then they are marked. A broken file of core
+        memory is left out and named. Raises InvalidRequest if core memory alone does not fit.
         """
         if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
             raise InvalidRequest("budget", budget, "must be a number of tokens of at least 1")
@@ -40,11 +41,14 @@ class Prompts(Search):
 
         results = self._search_for_prompt(query, limit, options, include_outdated=include_outdated)
         memories = [result.memory for result in results]
+        standing = self.find_standing(query, **options)
         outdated = {one.memory.id: one.superseded_by or "" for one in results if one.outdated}
         broken: list[Problem] = []
         core = self._services.store.core(self._make_filter(options).user or "", broken)
         trusted = self._services.settings.vault_trusted
-        return compose_context(core, memories, budget, outdated, broken, trusted=trusted)
+        return compose_context(
+            core, memories, budget, outdated, broken, trusted=trusted, standing=standing
+        )
 
     def get_relevant_memories(
         self,
@@ -56,14 +60,19 @@ class Prompts(Search):
     ) -> Listed[Memory]:
         """Return the memories that match a query, best first, without weak matches.
 
-        Those of the session, of its project and global ones, as far as they belong to the session's
-        user or to none. Outdated ones are left out unless `include_outdated`. Raises
-        SessionNotFound.
+        If there is room, standing instructions and preferences that bear on it follow. At most
+        `limit`, by default the setting `context_limit`. Those of the session, of its project and
+        global ones, as far as they belong to the session's user or to none. Outdated ones are left
+        out unless `include_outdated`. Raises SessionNotFound, InvalidRequest.
         """
         options: FilterOptions = {"session_id": session_id, "source": EntryType.MEMORY}
         most = self.settings.context_limit if limit is None else limit
         results = self._search_for_prompt(query, most, options, include_outdated=include_outdated)
-        return [result.memory for result in results]
+        found = {result.memory.id: result.memory for result in results}
+        for one in self.find_standing(query, **options):
+            if len(found) < most:
+                found.setdefault(one.id, one)
+        return list(found.values())
 
     def _search_for_prompt(
         self, query: str, limit: int, options: FilterOptions, *, include_outdated: bool

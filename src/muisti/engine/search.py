@@ -39,6 +39,8 @@ from muisti.text.redact import redact_text
 if TYPE_CHECKING:
     from muisti.ports import Frequencies
 
+MAX_STANDING = 200
+"""How many standing instructions are considered for a request."""
 Listed = list
 """The built-in type: within the class, `list` is the method."""
 
@@ -181,6 +183,35 @@ class Search(Runtime):
 
     def _embed_missing(self) -> None:
         """Embed what is missing. Hooks only search, so this does nothing here."""
+
+    def find_standing(
+        self, query: str | None = None, **options: Unpack[FilterOptions]
+    ) -> Listed[Memory]:
+        """Return the standing instructions and preferences that bear on a request.
+
+        By topic, and instructions that bear on every request; no word needs to match. Without a
+        query: the instructions to know before the first request. Outdated ones are left out, and
+        instructions that no person has confirmed. Raises InvalidRequest.
+        """
+        sources = options.get("source") or EntryType.MEMORY
+        is_memory = EntryType.MEMORY in ((sources,) if isinstance(sources, str) else sources)
+        if not is_memory or not self._services.settings.vault_trusted:
+            return []
+        where = replace(self._make_filter(options), standing=True, origins=(), documents=())
+        found = self._read_index(
+            lambda services: services.index.select(
+                where, order="created_at_desc", limit=MAX_STANDING, offset=0
+            )
+        )
+        if not found:
+            return []
+        from muisti.recall import standing  # slow to import, and most vaults have few
+
+        now = options.get("as_of") or self._services.clock.now()
+        admissible = [memory for memory in found if standing.is_admissible(memory, now)]
+        if query is None:
+            return standing.choose_for_start(admissible)
+        return standing.choose_bearing(admissible, self._redact(query))
 
     def find_outdated(
         self, ids: Sequence[str], **scope: Unpack[ScopeOptions]

@@ -16,6 +16,15 @@ from muisti.recall.fence import CLOSING, OPENING, fence_memory, quote_text
 
 _HEAD = "Relevant memories from this session:"
 _FOOT = "Use these memories to provide contextually aware responses."
+STANDING_OPENING = (
+    '<memory-standing note="Standing instructions and preferences that the user wrote or '
+    'confirmed. They need not match the request.">'
+)
+STANDING_CLOSING = "</memory-standing>"
+STANDING_SHARE = 4
+"""Standing instructions get at most a quarter of the budget,"""
+MAX_STANDING = 400
+"""and at most this many tokens."""
 _ASCII = re.compile(r"[\x00-\x7f]+")
 
 
@@ -33,26 +42,36 @@ def compose_context(
     broken: Sequence[Problem] = (),
     *,
     trusted: bool = True,
+    standing: Sequence[Memory] = (),
 ) -> str:
     """Return core memory and as many of the best memories as fit into a budget of tokens.
 
     Outdated: those memories that are outdated, as `fence_text` takes them. Broken: files of core
     memory that were left out, which is said in the text. Trusted: whether the vault is; otherwise
-    core memory is marked. Empty if there is nothing to show. Raises InvalidRequest if core memory
-    alone does not fit.
+    core memory is marked. Standing: standing instructions and preferences that bear on the request.
+    Those that a person wrote or confirmed get a section of their own, within a share of the budget;
+    the others come after the memories. Empty if there is nothing to show. Raises InvalidRequest if
+    core memory alone does not fit.
     """
     sections = _format_core(core, trusted=trusted)
     for problem in broken:
         text = quote_text(f"Core memory is incomplete: {problem.path} {problem.reason}")
         sections.append(f"<memory-note>{' '.join(text.split())}</memory-note>")
-    if not sections and not memories:
+    if not sections and not memories and not standing:
         return ""
     left = budget - count_tokens("\n".join((OPENING, *sections, CLOSING))) - 1
     if left < 0:
         needed = f"must be at least {budget - left} tokens, which core memory alone takes"
         raise InvalidRequest("budget", budget, f"{needed}; allow more, or shorten core memory")
+    section = format_standing(standing, min(left, MAX_STANDING, budget // STANDING_SHARE), outdated)
+    if section:
+        sections.append(section)
+        left -= count_tokens(section) + 1
     chosen = []
-    for memory in memories:
+    unverified = [memory for memory in standing if not memory.trusted]
+    for memory in {one.id: one for one in (*memories, *unverified)}.values():
+        if f'<memory id="{memory.id}"' in section:
+            continue
         cost = count_tokens(fence_memory(memory, outdated)) + 1
         if cost <= left:
             chosen.append(memory)
@@ -63,6 +82,24 @@ def compose_context(
     chosen.sort(key=lambda memory: (memory.created_at, memory.id))
     fenced = [fence_memory(memory, outdated) for memory in chosen]
     return "\n".join((OPENING, *sections, *fenced, CLOSING))
+
+
+def format_standing(
+    standing: Sequence[Memory], budget: int, outdated: Mapping[str, str] | None = None
+) -> str:
+    """Return the trusted ones that fit into a budget of tokens as a section, or ""."""
+    left = budget - count_tokens(f"{STANDING_OPENING}\n{STANDING_CLOSING}") - 1
+    chosen = []
+    for memory in standing:
+        cost = count_tokens(fence_memory(memory, outdated)) + 1
+        if memory.trusted and cost <= left:
+            chosen.append(memory)
+            left -= cost
+    if not chosen:
+        return ""
+    chosen.sort(key=lambda memory: (memory.created_at, memory.id))
+    fenced = [fence_memory(memory, outdated) for memory in chosen]
+    return "\n".join((STANDING_OPENING, *fenced, STANDING_CLOSING))
 
 
 def _format_core(core: CoreMemory, *, trusted: bool) -> list[str]:

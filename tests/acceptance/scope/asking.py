@@ -186,6 +186,18 @@ def context(world: World, chance: random.Random, scope: Scope) -> Asked:
     return ask(lambda: call(query, budget=8000, limit=50, **scope.options), sight, *core)  # type: ignore[arg-type]
 
 
+def find_standing(world: World, chance: random.Random, scope: Scope) -> Asked:
+    query = chance.choice([None, make_query(world, chance)])
+    call = world.memory.find_standing
+    return ask(lambda: call(query, **scope.options), world.look(scope))  # type: ignore[arg-type]
+
+
+def list_standing(world: World, chance: random.Random, scope: Scope) -> Asked:
+    sight = world.look(scope, all_sessions=True)
+    call = world.memory.list
+    return ask(lambda: call(limit=None, standing=True, **scope.options), sight)  # type: ignore[arg-type]
+
+
 def search_messages(world: World, chance: random.Random, scope: Scope) -> Asked:
     named = chance.choice([None, *world.conversations])
     sight = world.look(scope, named=named)
@@ -404,6 +416,8 @@ PYTHON: dict[str, Verb] = {
     "export_memories": export,
     "review, count_review": review,
     "context": context,
+    "find_standing": find_standing,
+    "list, standing instructions": list_standing,
     "search_messages": search_messages,
     "get": get,
     "details": details,

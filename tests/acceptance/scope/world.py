@@ -16,6 +16,8 @@ from muisti import Muisti
 
 TOPIC = "harbour"
 """A word of every text, so that a search for it matches all of them."""
+STANDING = "Always mention "
+"""How a standing instruction begins."""
 PROJECTS = ["apollo", "borealis", "cirrus"]
 USERS = ["anna", "ben", "chen"]
 UNKNOWN = "zephyrus"
@@ -207,7 +209,7 @@ class Builder:
             made.append(item)
             drafts.append(
                 {
-                    "content": self._text(item),
+                    "content": chance.choice(["", "", "", STANDING]) + self._text(item),
                     "keywords": [TOPIC, item.secret],
                     "summary": item.secret,
                     "project": project,

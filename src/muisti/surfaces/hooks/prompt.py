@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from muisti.errors import SessionNotFound
-from muisti.recall.fence import CLOSING, OPENING, fence_memory, fence_text, name_project
-from muisti.recall.prompt_context import count_tokens
+from muisti.recall.fence import CLOSING, OPENING, fence_memory, name_project
+from muisti.recall.prompt_context import count_tokens, format_standing
 from muisti.recall.query import split_query
 from muisti.surfaces.hooks import relevance
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 BUDGET = 500
 """Tokens of the whole block."""
 MAX_MEMORIES = 5
+STANDING_BUDGET = 150
+"""Tokens of it for standing instructions, which need not match the prompt."""
 LONG_MEMORY = 120
 """Tokens from which a memory is shortened to the matching passage."""
 
@@ -60,6 +62,12 @@ def recall_for_prompt(
         if not one.weak and not one.outdated and one.memory.id not in recalled
     ]
     left = BUDGET - count_tokens(name_project(OPENING, project)) - count_tokens(CLOSING) - 2
+    bearing = memory.find_standing(query, project=project, user=memory.settings.user)
+    standing = [one for one in bearing if one.trusted and one.id not in recalled]
+    section = format_standing(standing, STANDING_BUDGET)
+    told = [one.id for one in standing if f'<memory id="{one.id}"' in section]
+    left -= count_tokens(section) + 1
+    candidates = [one for one in candidates if one.memory.id not in told]
     kept: list[Memory] = []
     for result in _select_relevant(memory, query, candidates):
         found = result.memory
@@ -69,7 +77,10 @@ def recall_for_prompt(
         if cost <= left:
             kept.append(found)
             left -= cost
-    return name_project(fence_text(kept), project), [one.id for one in kept]
+    if not kept and not section:
+        return "", []
+    parts = [OPENING, *([section] if section else []), *map(fence_memory, kept), CLOSING]
+    return name_project("\n".join(parts), project), [*told, *(one.id for one in kept)]
 
 
 def _select_relevant(

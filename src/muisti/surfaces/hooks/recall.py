@@ -54,8 +54,14 @@ def recall_for_session(
         core = CoreMemory({}, {})
         summary = ""
         memories = [one for one in memories if one.created_at > since]
-    text = compose_context(core, memories, budget - count_tokens(summary) - 1, broken=broken)
-    ids = [one.id for one in memories if f'<memory id="{one.id}"' in text]
+    standing = memory.find_standing(project=project, user=memory.settings.user)
+    if since is not None:
+        standing = [one for one in standing if one.created_at > since]
+    text = compose_context(
+        core, memories, budget - count_tokens(summary) - 1, broken=broken, standing=standing
+    )
+    candidates = dict.fromkeys(one.id for one in (*memories, *standing))
+    ids = [id_ for id_ in candidates if f'<memory id="{id_}"' in text]
     if summary:
         opening = text.removesuffix(CLOSING) if text else f"{OPENING}\n"
         text = f"{opening}{summary}\n{CLOSING}"

@@ -18,6 +18,8 @@ PARTIAL_ID_LENGTHS = range(8, 36)
 """Lengths of the start or end of an ID."""
 MOST_SESSIONS = 50
 """The latest sessions that an overview looks at."""
+MOST_STANDING = 3
+"""How many standing instructions a search adds to its results."""
 MOST_READ = 2_000
 """Memories that an overview looks through for pinned or unverified ones, the latest first."""
 
@@ -93,6 +95,22 @@ async def list_overview(
     recent = await _list_matching(memory, filters, limit, agent.shows)
     by_id = {one.id: one for one in (*pinned, *recent)}
     return list(by_id.values())[:limit]
+
+
+async def list_standing(
+    memory: MemoryService,
+    agent: AgentScope,
+    query: str,
+    options: FilterOptions,
+    entries: Sequence[Entry],
+) -> list[Entry]:
+    """Return a few standing instructions that bear on a query and are not among the entries."""
+    known = {entry.memory.id for entry in entries}
+    filters: FilterOptions = {**options, "source": EntryType.MEMORY, "tier": SHOWN_TIERS}
+    found = await memory.find_standing(query, **filters)
+    return [Entry(one, standing=True) for one in found if one.id not in known and agent.shows(one)][
+        :MOST_STANDING
+    ]
 
 
 async def _list_matching(

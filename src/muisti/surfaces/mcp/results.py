@@ -53,6 +53,8 @@ class Entry:
     outdated: bool = False
     replaced_by: str = ""
     """The ID of the memory that replaced it, if it is outdated."""
+    standing: bool = False
+    """Whether it is a standing instruction that bears on the query, not a match."""
 
 
 class ListedMemory(BaseModel):
@@ -65,7 +67,7 @@ class ListedMemory(BaseModel):
     source: str = "user"
     trust: Trust = "trusted"
     marks: list[str] = Field(default=[])
-    """pinned, weak, outdated."""
+    """pinned, standing, weak, outdated."""
     replaced_by: str = ""
 
 
@@ -178,7 +180,8 @@ def render_list(entries: Sequence[Entry], *, note: str = "", marked_id: str = ""
     Marked_id: the memory that the others surround.
     """
     ordered = sorted(entries, key=lambda entry: entry.weak)
-    has_good_match = not ordered or not ordered[0].weak
+    matches = [entry for entry in ordered if not entry.standing]
+    has_good_match = not matches or not matches[0].weak
     value, lines = MemoryList(note=DATA, results=[]), [LIST_HEAD]
     left = RESULT_TOKENS * max(10, len(ordered))
     left -= count_tokens(f"{LIST_HEAD}{MORE}{MORE}{DATA}{note}{note}")
@@ -238,7 +241,12 @@ def _to_listed(entry: Entry) -> ListedMemory:
     # The title of a message only names its role and conversation.
     is_message = memory.origin is EntryType.MESSAGE
     title = memory.content[:200] if is_message else memory.title
-    flags = {"pinned": memory.pinned, "weak": entry.weak, "outdated": entry.outdated}
+    flags = {
+        "pinned": memory.pinned,
+        "standing": entry.standing,
+        "weak": entry.weak,
+        "outdated": entry.outdated,
+    }
     return ListedMemory(
         id=memory.id,
         title=truncate(_to_one_line(title), TITLE_TOKENS),

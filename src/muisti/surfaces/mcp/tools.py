@@ -25,6 +25,7 @@ from muisti.surfaces.mcp.errors import drop_commands
 from muisti.surfaces.mcp.reads import (
     describe_long_sessions,
     list_overview,
+    list_standing,
     make_entries,
     make_hit_entries,
     only_unverified,
@@ -142,6 +143,9 @@ class Tools:
         scope: SearchScope | None = None,
         project: Project | None = None,
         unverified: Annotated[bool, Field(description="Only memories to review")] = False,
+        standing: Annotated[
+            bool, Field(description="Only standing instructions and preferences")
+        ] = False,
     ) -> Annotated[CallToolResult, results.MemoryList]:
         """Search memories; returns IDs and titles, best first. Use it before answering about
         earlier work, decisions or the user's preferences. Then `memory_get` the useful ones.
@@ -150,6 +154,8 @@ class Tools:
         where = agent.choose_project(scope, project)
         options = agent.make_filter(where)
         options["kind"] = kind
+        if standing:
+            options["standing"] = True
         if not query.strip():
             listing = list_overview(memory, agent, options, limit, unverified=unverified)
             found = await with_progress(listing, "reading")
@@ -168,10 +174,11 @@ class Tools:
         shown = [hit for hit in hits if agent.shows(hit.memory)]
         if unverified:
             shown = [hit for hit in shown if not hit.memory.trusted]
+        entries = await make_hit_entries(memory, shown)
+        if not unverified:
+            entries += await list_standing(memory, agent, query, options, entries)
         notes = [drop_commands(hits.degraded), quote_text(hits.hint), describe_project(where)]
-        return results.render_list(
-            await make_hit_entries(memory, shown), note=" ".join(note for note in notes if note)
-        )
+        return results.render_list(entries, note=" ".join(note for note in notes if note))
 
     async def memory_timeline(
         self,

@@ -18,6 +18,8 @@ from muisti.surfaces.web.render import PageRoute, is_fragment, render
 router = APIRouter(route_class=PageRoute)
 LIMITS = (20, 50, 100)
 """How many results are shown at first, and after each "Show more"."""
+STANDING = "standing instructions"
+"""The name of the group in the filter and the address."""
 SOURCES = tuple(entry_type.value for entry_type in EntryType)
 
 
@@ -29,6 +31,7 @@ class SearchParams:
     kind: str = ""
     project: str = ""
     source: str = ""
+    only: str = ""
     n: int = LIMITS[0]
 
     @property
@@ -42,6 +45,8 @@ class SearchParams:
         filters: FilterOptions = {"project": self.project or ALL, "user": ALL}
         if self.kind:
             filters["kind"] = self.kind
+        if self.only == STANDING:
+            filters["standing"] = True
         if self.source:
             filters["source"] = self.source
         return filters
@@ -91,6 +96,7 @@ def show_search(
         kinds=context.kinds(),
         projects=sorted(name for name in stats.by_project if name),
         sources=SOURCES,
+        groups=(STANDING,),
         **values,
     )
 
@@ -104,10 +110,7 @@ def list_latest(memory: Muisti, params: SearchParams) -> SearchResults:
     """Return the newest memories as results. Messages and documents need a query."""
     if params.source not in ("", EntryType.MEMORY):
         return SearchResults()
-    filters: FilterOptions = {"project": params.project or ALL, "user": ALL}
-    if params.kind:
-        filters["kind"] = params.kind
-    found = memory.list(limit=params.limit, **filters)
+    found = memory.list(limit=params.limit, **replace(params, source="").filters)
     return SearchResults([SearchResult(one, 0.0, None, one.content[:400]) for one in found])
 
 
