@@ -214,9 +214,11 @@ REST_INTRO = """# REST
 `muisti serve` (`pip install 'muisti[server]'`) serves one vault on this machine: the web page at
 `/`, and the REST API below. The running server has its OpenAPI document at `/openapi.json` and a
 reference at `/docs`. Requests and responses are JSON in camelCase; errors are
-`application/problem+json` with a `type` such as `urn:muisti:memory-not-found`. To serve other
-machines, set a token; clients send it as `Authorization: Bearer …`. `GET /api/memories/ID` returns
-an `ETag`; an update with `If-Match` fails with 412 if the memory has changed since.
+`application/problem+json` with a `type` such as `urn:muisti:memory-not-found`. An unknown parameter
+or field is refused with the name that was probably meant; a route without parameters ignores a
+query. To serve other machines, set a token; clients send it as `Authorization: Bearer …`.
+`GET /api/memories/ID` returns an `ETag`; an update with `If-Match` fails with 412 if the memory has
+changed since.
 [examples/](../examples) has clients in curl, JavaScript and Python.
 """
 ERRORS_INTRO = """## Errors

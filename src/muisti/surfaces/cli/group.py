@@ -77,11 +77,9 @@ def run() -> None:
     except click.exceptions.Exit as done:
         sys.exit(done.exit_code)
     except click.ClickException as error:
-        message = redact_message(error.format_message()).strip().removesuffix(".")
-        message = message[:1].lower() + message[1:]
-        context = getattr(error, "ctx", None)
-        if context is not None and ";" not in message:
-            message += f"; see `{context.command_path} --help`"
+        from muisti.surfaces.cli.usage_errors import describe_usage_error
+
+        message = redact_message(describe_usage_error(error))
         click.echo(f"error: {message}", err=True)
         sys.exit(error.exit_code)
     except (click.exceptions.Abort, KeyboardInterrupt):

@@ -7,12 +7,13 @@ in messages for people are left out.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 
 from pydantic import ValidationError
 
 from muisti import errors
 from muisti.recall.fence import quote_text
+from muisti.surfaces.near_names import suggest_field
 
 CONTINUE = "Tell the user and continue without memory."
 DO_NOT_RETRY = "Tell the user; do not retry."
@@ -83,13 +84,15 @@ def drop_commands(text: str) -> str:
     return kept.strip(" ;:,(")
 
 
-def describe_argument_errors(tool: str, known: Iterable[str], error: ValidationError) -> str:
+def describe_argument_errors(tool: str, known: Collection[str], error: ValidationError) -> str:
     """Return which arguments of a call are wrong, and which ones the tool takes."""
     problems = []
     for one in error.errors():
         name = errors.redact_message(".".join(str(part) for part in one["loc"]))[:100]
         if one["type"] == "extra_forbidden":
-            problems.append(f"there is no argument {name!r}")
+            meant = suggest_field(name, known) if len(one["loc"]) == 1 else ""
+            hint = f"; did you mean {meant!r}?" if meant else ""
+            problems.append(f"there is no argument {name!r}{hint}")
         elif one["type"] == "missing":
             problems.append(f"the argument {name!r} is missing")
         else:

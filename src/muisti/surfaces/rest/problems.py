@@ -19,6 +19,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute
 
 from muisti import errors
+from muisti.surfaces.rest.near_fields import describe_unknown
 
 log = logging.getLogger("muisti")
 MEDIA_TYPE = "application/problem+json"
@@ -134,7 +135,7 @@ def add_handlers(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
         problem = Problem(type=f"urn:muisti:{name}", title=title, status=status, detail=detail)
         return render_problem(problem, headers)
 
-    def handle_validation(_: Request, error: Exception) -> Response:
+    def handle_validation(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
         found = error.errors()
         if any(one["type"] == "json_invalid" for one in found):
@@ -143,11 +144,14 @@ def add_handlers(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
             problem = Problem(type=f"urn:muisti:{name}", title=title, status=400, detail=detail)
             return render_problem(problem)
         invalid = []
-        for one in found:
+        # An unknown name comes first: it often is why another one is missing.
+        for one in sorted(found, key=lambda one: one["type"] != "extra_forbidden"):
             path = ".".join(str(part) for part in one["loc"][1:])  # without "body" or "query"
             path = errors.redact_message(path)[:200]  # clients may send odd names
             field = path.encode("utf-8", "replace").decode()
-            invalid.append(FieldError(field=field, message=str(one["msg"])))
+            is_unknown = one["type"] == "extra_forbidden"
+            message = describe_unknown(request, one["loc"]) if is_unknown else str(one["msg"])
+            invalid.append(FieldError(field=field, message=message))
         first = invalid[0]
         problem = Problem(
             type=problem_type(errors.InvalidRequest),
