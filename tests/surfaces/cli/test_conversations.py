@@ -152,7 +152,7 @@ def test_J2_conversation_log_reads_standard_input(cli: Cli) -> None:
         (("log", "cli_main", "user", "hi", "--meta", "[" * 9000), 1, "error: meta "),
         (("log", "cli_main", "user", "hi", "--type", "a\nb"), 1, "error: type "),
         (("log", "cli_main", "user", "hi", "--id", ""), 1, "error: id "),
-        (("log", "cli_main", "user", "hi", "--at", "yesterday"), 2, "2026-01-31"),
+        (("log", "cli_main", "user", "hi", "--at", "one fine day"), 2, "2026-01-31"),
         (("window", "cli_main", "-n", "0"), 1, "error: limit "),
         (("window", "../x"), 1, "error: conversation "),
         (("break", "../x"), 1, "error: conversation "),

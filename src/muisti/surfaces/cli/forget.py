@@ -27,7 +27,11 @@ MOST_NAMES = 5
 @click.option(
     "--conversation", "--chat", "conversation", metavar="NAME", help="A conversation or session."
 )
-@click.option("--before", type=Time(), help="Only what was created before this time.")
+@click.option(
+    "--before",
+    type=Time(),
+    help="Only what was created before this time: 2026-01-31, '3 months ago' …",
+)
 @click.option("--hard", is_flag=True, help="Delete permanently.")
 @click.option("--dry-run", is_flag=True, help="Show what would be removed; change nothing.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask for confirmation.")

@@ -33,7 +33,7 @@ _TYPES = click.Choice([name.value.lower() for name in LinkType], case_sensitive=
     "--by", default="user", show_default=True, help="Origin of the link: user, llm or system."
 )
 @click.option("--valid-from", type=Time(), help="When the link starts to hold.")
-@click.option("--valid-until", type=Time(), help="When the link stops holding.")
+@click.option("--valid-until", type=Time("end"), help="When the link stops holding.")
 @common_options
 def link(
     source: str,

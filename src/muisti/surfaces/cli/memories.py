@@ -89,7 +89,7 @@ def _field_options(function: Any, *, given: Given = Given.SAVE) -> Any:
             case ValueType.SHARE:
                 settings["type"] = float
             case ValueType.TIME:
-                settings["type"] = Time()
+                settings["type"] = Time("end" if field.name == "valid_until" else "start")
             case _ if field.name.endswith(("_id", "_message")):
                 settings["metavar"] = "ID"
         help_ = field.help if given is Given.SAVE else field.help.partition(" Default:")[0]

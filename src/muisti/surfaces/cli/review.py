@@ -17,12 +17,12 @@ from muisti.recall.filters import FilterOptions
 from muisti.remember.options import UpdateOptions
 from muisti.surfaces.cli import render, render_review
 from muisti.surfaces.cli.shared import (
-    Time,
     common_options,
     note,
     open_vault,
     print_json,
     resolve_id,
+    since_option,
 )
 
 PAGE = 50
@@ -34,7 +34,7 @@ NOTHING = "Nothing to review."
 @click.option("--user", help="Only this user's memories and those without a user.")
 @click.option("--agent", help="Only memories this agent wrote.")
 @click.option("--kind", multiple=True, help="Only this kind; may be repeated.")
-@click.option("--since", type=Time(), help="Only memories created at or after this time.")
+@since_option
 @click.option(
     "--limit",
     "-n",

@@ -36,7 +36,7 @@ _search_limit_option = click.option(
     "--limit", "-n", type=int, help="Maximum number of results. Default: 10."
 )
 _asked_at_option = click.option(
-    "--asked-at", type=Time(), help="Time that words like yesterday refer to. Default: now."
+    "--asked-at", type=Time("moment"), help="Time that words like yesterday refer to. Default: now."
 )
 
 

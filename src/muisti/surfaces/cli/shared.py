@@ -7,10 +7,10 @@ import json
 import logging
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from datetime import UTC, datetime
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import click
 
@@ -30,10 +30,20 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 VAULT_HELP = "Vault to use. Default: MUISTI_VAULT, the nearest parent vault, or your own."
 
 
+TIME_EXAMPLES = "write it like 2026-01-31, 2026-01-31T12:00:00Z, yesterday or '3 days ago'"
+
+
 class Time(click.ParamType[datetime]):
-    """A date, or a date and time in ISO 8601. Without a zone it is local time."""
+    """A date or a time in ISO 8601, or a phrase such as `last week`. In local time by default.
+
+    A phrase names a span. Of it, an option takes the start, the end, or a moment: the end, but now
+    if the span has not ended yet.
+    """
 
     name = "time"
+
+    def __init__(self, take: Literal["start", "end", "moment"] = "start") -> None:
+        self._take = take
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
@@ -41,11 +51,47 @@ class Time(click.ParamType[datetime]):
         """Return the time in UTC, or fail with a usage error."""
         if isinstance(value, datetime):
             return value
-        try:
+        with suppress(ValueError, OverflowError):
             return datetime.fromisoformat(value).astimezone(UTC)
-        except ValueError:
-            example = "write it like 2026-01-31 or 2026-01-31T12:00:00Z"
-            self.fail(f"{value!r} is not a valid time; {example}", param, ctx)
+        from muisti.text.time_expressions.phrase import parse_phrase  # slow to import
+
+        now = datetime.now()  # local time: its zone may have another offset in the past
+        span = parse_phrase(value, now)
+        if span is None:
+            self.fail(f"{value!r} is not a valid time; {TIME_EXAMPLES}", param, ctx)
+        start, end = span
+        if self._take == "start":
+            chosen = start
+        elif self._take == "end" or start == end:
+            chosen = end
+        else:
+            chosen = now if start <= now < end else end - timedelta(microseconds=1)
+        try:
+            return chosen.astimezone(UTC)
+        except (ValueError, OverflowError):
+            self.fail(f"{value!r} is out of range; {TIME_EXAMPLES}", param, ctx)
+
+
+since_option = click.option(
+    "--since",
+    type=Time(),
+    help="Only memories created at or after this time: 2026-01-31, yesterday, '3 days ago' …",
+)
+
+
+_TIME_OPTIONS = (
+    since_option,
+    click.option(
+        "--until",
+        type=Time("end"),
+        help="Only memories created before this time; of a phrase such as 2026-01 or "
+        "'last week', until its end.",
+    ),
+    click.option("--as-of", type=Time("moment"), help="Only memories valid at this time."),
+    click.option(
+        "--known-at", type=Time("moment"), help="Only memories already saved at this time."
+    ),
+)
 
 
 def common_options(function: Function) -> Function:
@@ -88,10 +134,7 @@ def filter_options(function: Function) -> Function:
             default=0.0,
             help="Only memories with at least this salience (0 to 1).",
         ),
-        click.option("--since", type=Time(), help="Only memories created at or after this time."),
-        click.option("--until", type=Time(), help="Only memories created before this time."),
-        click.option("--as-of", type=Time(), help="Only memories valid at this time."),
-        click.option("--known-at", type=Time(), help="Only memories already saved at this time."),
+        *_TIME_OPTIONS,
         click.option("--include-deleted", is_flag=True, help="Include the trash."),
     )
     names = tuple(name for name in OPTIONS if name != "source")
