@@ -78,9 +78,9 @@ def test_J2_save_and_search(cli: Cli) -> None:
         "shop",
         given="Fixed the login bug\n\nThe cookie was not renewed.\n",
     )
-    table = cli.run("search", "which", "database?").stdout
-    assert "We chose PostgreSQL for its JSON support" in table
-    assert "score" in table
+    shown = cli.run("search", "which", "database?").stdout.splitlines()
+    assert shown[0] == "We chose PostgreSQL for its JSON support"
+    assert "· decision · just now" in shown[1]
     found = cli.json("search", "cookie")
     assert isinstance(found, list)
     assert found[0]["memory"]["content"] == "Fixed the login bug\n\nThe cookie was not renewed."

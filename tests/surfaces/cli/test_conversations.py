@@ -346,6 +346,18 @@ def test_J2_a_section_is_shown_by_its_id_in_any_language(cli: Cli) -> None:
         assert "Ankka" in cli.run("show", part).stdout
 
 
+def test_J2_the_short_id_of_a_section_names_its_document(cli: Cli) -> None:
+    """Two documents may have the same heading."""
+    write(cli, "docs/server.md", "# Installation\n\nOtters need a server.\n")
+    write(cli, "docs/client.md", "# Installation\n\nOtters need a client.\n")
+    cli.run("index", "docs")
+    shown = cli.run("search", "otters").stdout
+    for name in ("server", "client"):
+        short = f"…/{name}.md#installation"
+        assert short in shown
+        assert f"Otters need a {name}." in cli.run("show", short).stdout
+
+
 def test_J2_a_hit_says_which_document_it_is_from(cli: Cli) -> None:
     write(cli, "docs/guide.md", "# Otters\n\nThey sleep.\n")
     cli.run("index", "docs")

@@ -12,7 +12,7 @@ import click
 
 from muisti.errors import InvalidRequest
 from muisti.model import ROLES
-from muisti.surfaces.cli import render, render_conversations
+from muisti.surfaces.cli import render, render_conversations, render_results
 from muisti.surfaces.cli.shared import (
     Time,
     common_options,
@@ -184,7 +184,7 @@ def search(
     if as_json:
         print_json(results)
     elif results:
-        render.print_results(results, render.current_time())
+        render_results.print_results(results, render.current_time())
     else:
         note(f"No messages match {text!r}. `muisti conversation list` shows all conversations.")
     warn_if_degraded(results)
@@ -273,7 +273,7 @@ def summaries(name: str, vault: str | None, as_json: bool) -> None:
     if as_json:
         print_json(found)
     elif found:
-        render.print_memories(found, render.current_time(), outdated)
+        render_results.print_memories(found, render.current_time(), outdated)
     else:
         note(f"No summaries of {name}.")
 

@@ -9,7 +9,7 @@ import click
 from muisti.engine import Muisti
 from muisti.errors import MemoryNotFound
 from muisti.model import Memory
-from muisti.surfaces.cli import render
+from muisti.surfaces.cli import render, render_results
 from muisti.surfaces.cli.shared import (
     common_options,
     confirm_deletion,
@@ -96,7 +96,7 @@ def _print_moved(memories: Sequence[Memory], folder: str, reason: str, *, dry_ru
     number = render.format_count(len(memories), "memory")
     click.echo(f"{number} {verb} to the {folder} ({reason}).")
     if memories:
-        render.print_memories(memories[:MOST_LISTED], render.current_time())
+        render_results.print_memories(memories[:MOST_LISTED], render.current_time())
     if len(memories) > MOST_LISTED:
         note(f"And {len(memories) - MOST_LISTED} more.")
 
@@ -183,7 +183,7 @@ def _print_restorable(memories: Sequence[Memory], folder: str) -> None:
     if not memories:
         note(f"The {folder} is empty.")
         return
-    render.print_memories(memories, render.current_time())
+    render_results.print_memories(memories, render.current_time())
     note(f"Restore one: muisti restore {memories[0].id[-8:]}")
 
 

@@ -15,7 +15,7 @@ from muisti.model import Memory, Message
 from muisti.model.fields import Given, ValueType
 from muisti.model.memory import FIELDS
 from muisti.remember.scope import default_scope
-from muisti.surfaces.cli import render
+from muisti.surfaces.cli import render, render_results
 from muisti.surfaces.cli.shared import (
     Time,
     common_options,
@@ -37,6 +37,8 @@ from muisti.text.redact import redact_text
 
 MOST_IDS = 10
 """How many messages a note names."""
+MOST_LISTED = 20
+HEADER_LINES = 2
 _FIELD_NAMES = tuple(field.name for field in FIELDS)
 
 
@@ -200,7 +202,10 @@ def show(
 @click.command(name="list")
 @filter_options
 @click.option(
-    "--limit", "-n", type=int, default=20, show_default=True, help="Maximum number of memories."
+    "--limit",
+    "-n",
+    type=int,
+    help="Maximum number of memories. Default: 20, or as many as fit on the terminal.",
 )
 @click.option("--offset", type=int, default=0, help="Number of memories to skip.")
 @click.option(
@@ -213,6 +218,9 @@ def show(
 @common_options
 def list_(filters: dict[str, Any], vault: str | None, as_json: bool, **page: Any) -> None:
     """List memories, newest first."""
+    if page["limit"] is None:
+        screen = None if as_json else render_results.count_screen_lines()
+        page["limit"] = MOST_LISTED if screen is None else min(MOST_LISTED, screen - HEADER_LINES)
     with open_vault(vault, in_project=True) as memory:
         found = memory.list(**page, **filters)
         if not as_json:
@@ -223,7 +231,7 @@ def list_(filters: dict[str, Any], vault: str | None, as_json: bool, **page: Any
     if as_json:
         print_json(found)
     elif found:
-        render.print_memories(found, render.current_time(), outdated)
+        render_results.print_memories(found, render.current_time(), outdated)
         if len(found) == page["limit"]:
             note(f"The first {len(found)}; use --limit or --offset for more.")
     elif page["offset"] or page["limit"] == 0 or any(filters.values()):

@@ -1,17 +1,14 @@
-"""How values look on a terminal. Only this module imports Rich, when there is something to draw."""
+"""How values look on a terminal. Rich is imported only when there is something to draw."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from muisti.model import (
     CORE_SECTIONS,
-    CompactResult,
     CoreMemory,
-    EntryType,
     Explanation,
     Extracted,
     Graph,
@@ -20,14 +17,12 @@ from muisti.model import (
     LinkType,
     Memory,
     Problem,
-    SearchResult,
     Session,
     Stats,
 )
 from muisti.model.fields import Redaction
 from muisti.model.memory import FIELDS
 from muisti.model.summaries import describe_range
-from muisti.model.validity import is_outdated
 from muisti.recall.snippet import make_snippet
 
 if TYPE_CHECKING:
@@ -53,6 +48,9 @@ _OWNERS = tuple(
 _ALLOWED = "\n\t\u200c\u200d"
 """Line ends, tabs, and the joiners that emoji families and Persian words need."""
 
+_AFTER_TITLE = "*_`~)]”’\"'.!?。！？:：…"
+"""Closing marks that belong to the title before them."""
+
 
 # -- Text
 
@@ -72,8 +70,32 @@ def escape(text: str) -> str:
     return escape_markup(replace_unprintable(text))
 
 
+def find_title_end(text: str, title: str) -> int:
+    """Return where a text continues after its title; 0 if it does not begin with its title.
+
+    Only letters and digits are compared, because Markdown adds marks.
+    """
+    letters = ((at, char) for at, char in enumerate(text) if char.isalnum())
+    end = 0
+    for wanted in filter(str.isalnum, title):
+        at, char = next(letters, (0, ""))
+        if char.lower() != wanted.lower():
+            return 0
+        end = at + 1
+    while 0 < end < len(text) and text[end] in _AFTER_TITLE:
+        end += 1
+    return end
+
+
 def short_id(memory_id: str) -> str:
-    """Return the end of an ID: the part that differs between memories of the same minute."""
+    """Return the end of an ID: the part that differs between memories of the same minute.
+
+    Of a section of a document: the name of the file and the section, as headings are not unique.
+    """
+    if "." in memory_id and not memory_id.startswith("message:"):
+        path, mark, anchor = memory_id.partition("#")
+        folder, _, name = path.rpartition("/")
+        return f"…/{name}{mark}{anchor}" if folder else memory_id
     return memory_id if len(memory_id) <= 8 else f"…{memory_id[-8:]}"
 
 
@@ -129,18 +151,22 @@ def new_console() -> Console:
     return Console(highlight=False, emoji=False)
 
 
-def new_table(*columns: str) -> Table:
-    """Return an empty table as wide as the terminal."""
+def new_table(*columns: str, wrap: bool = True) -> Table:
+    """Return an empty table as wide as the terminal. Without wrap, long cells are cut."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    table = Table(box=SIMPLE_HEAD, header_style="bold", pad_edge=False, expand=True)
+    table = Table(
+        box=SIMPLE_HEAD, header_style="bold", pad_edge=False, show_edge=False, expand=True
+    )
     for column in columns:
         ratio = _RATIOS.get(column)
         if ratio is None:
             table.add_column(column, no_wrap=True, overflow="ellipsis")
-        else:
+        elif wrap:
             table.add_column(column, ratio=ratio, overflow="fold")
+        else:
+            table.add_column(column, ratio=ratio, no_wrap=True, overflow="ellipsis")
     return table
 
 
@@ -157,91 +183,6 @@ def format_outdated(memory_id: str, outdated: Outdated | None) -> str:
     return f"outdated, replaced by {short_id(replacement.id)}  {title}"
 
 
-def print_results(
-    results: Sequence[SearchResult], now: datetime, outdated: Outdated | None = None
-) -> None:
-    """Print search results: score, title and snippet, kind, age, end of the ID."""
-    from rich.text import Text
-
-    table = new_table("score", "memory", "kind", "created", "ID")
-    for result in results:
-        memory = result.memory
-        matched = result.why[0].note.removeprefix("matched ") if result.why else ""
-        stems = frozenset(matched.split(", "))
-        cell = Text(replace_unprintable(memory.title), style="bold")
-        if result.outdated:
-            cell.append(f"\n{format_outdated(memory.id, outdated)}", style="not bold red")
-        snippet = make_snippet(memory.content, stems, SNIPPET_LENGTH)
-        body = replace_unprintable(" ".join(snippet.split()))
-        for title in (memory.title, memory.title.rpartition(" > ")[2]):
-            if title:  # most texts begin with their title, which is shown already
-                body = body.lstrip("# ").removeprefix(title).strip()
-        if body.strip("… "):
-            cell.append("\n").append(body, style="not bold dim")
-        words = "|".join(re.escape(stem) for stem in stems if len(stem) > 1)
-        if words:
-            cell.highlight_regex(rf"(?i)\b(?:{words})\w*", "not dim yellow")
-        age = format_age(memory.created_at, now)
-        id_ = escape(short_id(memory.id))
-        table.add_row(f"{result.score:.2f}", cell, _format_kind(memory), age, id_)
-    new_console().print(table)
-
-
-def _format_kind(memory: Memory) -> str:
-    """Return the kind, and below it the project and the user, or the document source."""
-    is_document = memory.origin is EntryType.DOCUMENT
-    owners = ", ".join(name for name in (memory.project, memory.user) if name)
-    name = memory.source if is_document else owners
-    if not name:
-        return memory.kind
-    if len(name) > LONGEST_NAME and is_document:
-        name = f"…{name[1 - LONGEST_NAME :]}"
-    elif len(name) > LONGEST_NAME:
-        name = f"{name[: LONGEST_NAME - 1]}…"
-    return f"{memory.kind}\n[dim]{escape(name)}[/]"
-
-
-def print_memories(
-    memories: Sequence[Memory], now: datetime, outdated: Outdated | None = None
-) -> None:
-    """Print a list of memories."""
-    table = new_table("title", "kind", "salience", "recalls", "created", "ID")
-    for memory in memories:
-        title = escape(memory.title)
-        if memory.deleted_at:
-            title = f"[dim strike]{title}[/] (deleted)"
-        elif is_outdated(memory, now):
-            title += f"\n[red]{escape(format_outdated(memory.id, outdated))}[/]"
-        table.add_row(
-            title,
-            _format_kind(memory),
-            f"{memory.salience:.2f}",
-            str(memory.access_count or ""),
-            format_age(memory.created_at, now),
-            escape(short_id(memory.id)),
-        )
-    new_console().print(table)
-
-
-def print_compact(
-    results: Sequence[CompactResult],
-    now: datetime,
-    outdated: Outdated | None = None,
-    anchor: str | None = None,
-) -> None:
-    """Print compact results with their scores, or a timeline with its anchor marked."""
-    table = new_table("score" if anchor is None else "", "title", "kind", "created", "ID")
-    for result in results:
-        mark = "→" if result.id == anchor else ""
-        first = f"{result.score:.2f}" if anchor is None else mark
-        title = escape(result.title)
-        if result.outdated:
-            title += f"\n[red]{escape(format_outdated(result.id, outdated))}[/]"
-        age = format_age(result.created_at, now)
-        table.add_row(first, title, result.kind, age, escape(short_id(result.id)))
-    new_console().print(table)
-
-
 def print_memory(
     memory: Memory, outdated: Outdated | None = None, replaced: Sequence[Memory] = ()
 ) -> None:
@@ -249,7 +190,8 @@ def print_memory(
     from rich.markdown import Markdown
 
     out = new_console()
-    out.print(f"[bold]{escape(memory.title)}[/]")
+    if not find_title_end(memory.content, memory.title):
+        out.print(f"[bold]{escape(memory.title)}[/]")
     updated = memory.updated_at if memory.updated_at != memory.created_at else None
     valid_from = f"from {memory.valid_from:%Y-%m-%d}" if memory.valid_from else ""
     valid_until = f"until {memory.valid_until:%Y-%m-%d}" if memory.valid_until else ""

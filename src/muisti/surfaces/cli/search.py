@@ -11,7 +11,7 @@ import click
 from muisti.errors import MemoryNotFound
 from muisti.model import Memory, SearchResults
 from muisti.recall.fence import fence_text
-from muisti.surfaces.cli import render
+from muisti.surfaces.cli import render, render_results
 from muisti.surfaces.cli.shared import (
     Time,
     common_options,
@@ -33,7 +33,10 @@ _limit_option = click.option(
     "--limit", "-n", type=int, default=10, show_default=True, help="Maximum number of results."
 )
 _search_limit_option = click.option(
-    "--limit", "-n", type=int, help="Maximum number of results. Default: 10."
+    "--limit",
+    "-n",
+    type=int,
+    help="Maximum number of results. Default: 10, of which a terminal shows as many as fit.",
 )
 _asked_at_option = click.option(
     "--asked-at", type=Time("moment"), help="Time that words like yesterday refer to. Default: now."
@@ -46,18 +49,27 @@ def _suggest_next(query: str) -> None:
     note(f"To see why one was not found: muisti explain {shlex.quote(query)} ID")
 
 
-def _print_by_strength(results: SearchResults, outdated: Mapping[str, Memory | None]) -> None:
-    """Print the good matches, then the weak ones below a heading."""
+def _print_by_strength(
+    results: SearchResults, outdated: Mapping[str, Memory | None], most_lines: int | None
+) -> None:
+    """Print the good matches, then the weak ones below a heading, as many as fit."""
     now = render.current_time()
     good = [result for result in results if not result.weak]
     weak = [result for result in results if result.weak]
+    shown = lines = 0
     if good:
-        render.print_results(good, now, outdated)
+        shown, lines = render_results.print_results(good, now, outdated, most_lines=most_lines)
     else:
         click.echo("No good match.")
-    if weak:
-        click.echo("Weak matches:")
-        render.print_results(weak, now, outdated)
+    if weak and shown == len(good):
+        room = None if most_lines is None else most_lines - lines - 1
+        if room is None or not good or room > 1:
+            click.echo("Weak matches:")
+            shown += render_results.print_results(weak, now, outdated, brief=True, most_lines=room)[
+                0
+            ]
+    if shown < len(results):
+        note(f"{len(results) - shown} more; --limit {len(results)} shows all.")
 
 
 @click.command()
@@ -94,7 +106,8 @@ def search(
         elif results:
             ids = [one.memory.id for one in results]
             outdated = memory.find_outdated(ids, **get_scope(memory, filters))
-            _print_by_strength(results, outdated)
+            screen = render_results.count_screen_lines() if options["limit"] is None else None
+            _print_by_strength(results, outdated, screen)
         else:
             _suggest_next(text)
         if not as_json:
@@ -126,7 +139,7 @@ def keywords(
     if as_json:
         print_json(found)
     elif found:
-        render.print_memories(found, render.current_time(), outdated)
+        render_results.print_memories(found, render.current_time(), outdated)
     else:
         note(f"No memories have the keywords {', '.join(wanted)}. Try: muisti search {wanted[0]}")
 
@@ -158,7 +171,7 @@ def compact(
     if as_json:
         print_json(results)
     elif results:
-        render.print_compact(results, render.current_time(), outdated)
+        render_results.print_compact(results, render.current_time(), outdated)
     else:
         _suggest_next(text)
 
@@ -177,7 +190,7 @@ def timeline(memory_id: str, before: int, after: int, vault: str | None, as_json
     if as_json:
         print_json(found)
     else:
-        render.print_compact(found, render.current_time(), outdated, anchor)
+        render_results.print_compact(found, render.current_time(), outdated, anchor)
 
 
 @click.command()
@@ -219,7 +232,7 @@ def related(memory_id: str, limit: int, vault: str | None, as_json: bool) -> Non
     if as_json:
         print_json(results)
     elif results:
-        render.print_results(results, render.current_time(), outdated)
+        render_results.print_results(results, render.current_time(), outdated)
     else:
         note("No similar memories.")
 

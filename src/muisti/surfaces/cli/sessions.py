@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from muisti.surfaces.cli import render
+from muisti.surfaces.cli import render, render_results
 from muisti.surfaces.cli.shared import (
     common_options,
     note,
@@ -109,7 +109,7 @@ def show(session_id: str, raw: bool, used: bool, vault: str | None, as_json: boo
     if as_json:
         print_json(found)
     elif found:
-        render.print_memories(found, render.current_time())
+        render_results.print_memories(found, render.current_time())
     else:
         note("This session has no memories.")
 
