@@ -13,6 +13,8 @@ import click
 from muisti.errors import MuistiError, redact_message
 from muisti.surfaces.cli.main import GROUPS, MODULES
 
+COMPLETE_VARIABLE = "_MUISTI_COMPLETE"
+"""Set by the script of `muisti completion`, which is the user's shell that asks."""
 _ALIASES = {"chat": "conversation"}
 """Former names of commands. They keep working, unlisted (contract M2)."""
 
@@ -31,7 +33,12 @@ class LazyGroup(click.Group):
             return None
         module = importlib.import_module(f"muisti.surfaces.cli.{MODULES[name]}")
         commands: dict[str, click.Command] = module.COMMANDS
-        return commands[name]
+        command = commands[name]
+        if ctx.resilient_parsing:  # a shell asks how to complete a line
+            from muisti.surfaces.cli.complete import add_completion
+
+            add_completion(command)
+        return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write one section for each group."""
@@ -73,7 +80,7 @@ def run() -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a question mark is better than a traceback
     try:
-        cli.main(prog_name="muisti", standalone_mode=False)
+        cli.main(prog_name="muisti", complete_var=COMPLETE_VARIABLE, standalone_mode=False)
     except click.exceptions.Exit as done:
         sys.exit(done.exit_code)
     except click.ClickException as error:

@@ -234,15 +234,16 @@ def settings(vault: str | None, as_json: bool) -> None:
 def completion(shell: str) -> None:
     """Print a shell completion script.
 
-    For bash: eval "$(muisti completion bash)"
+    For bash: eval "$(muisti completion bash)". It completes commands, options, kinds, projects,
+    users, keywords and IDs.
     """
     from click.shell_completion import get_completion_class
 
-    from muisti.surfaces.cli.main import cli
+    from muisti.surfaces.cli.group import COMPLETE_VARIABLE, cli
 
     script = get_completion_class(shell)
     if script is not None:
-        click.echo(script(cli, {}, "muisti", "_MUISTI_COMPLETE").source())
+        click.echo(script(cli, {}, "muisti", COMPLETE_VARIABLE).source())
 
 
 COMMANDS = {
