@@ -283,7 +283,7 @@ class _Files(_BackEnd):
             self.store.prepare(wait=True)
             if self.services.settings.sync_on_open:
                 try:
-                    self.reconciler.sync_within(OPENING_PATIENCE)
+                    self.reconciler.sync(timeout=OPENING_PATIENCE)
                 except (VaultBusy, VaultFull) as error:
                     # The other process indexes what it writes; a full disk can still be read.
                     self.index.stale = True
@@ -338,7 +338,7 @@ class _Files(_BackEnd):
         return store
 
     def _catch_up(self, timeout: float | None) -> None:
-        self.reconciler.sync_within(timeout)  # made on first use: it needs the store
+        self.reconciler.sync(timeout=timeout)  # made on first use: it needs the store
 
     @cached_property
     def reconciler(self) -> FileReconciler:

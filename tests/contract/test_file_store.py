@@ -27,7 +27,7 @@ class TestFileStore(StoreContract):
         index = SqliteIndex(Database(vault / ".muisti", 5, clock), 5)
         store = FileStore(vault, settings, clock, index)
         reconciler = FileReconciler(store, settings, clock, FileDocuments(vault, settings))
-        store.catch_up = reconciler.sync_within
+        store.catch_up = lambda timeout: reconciler.sync(timeout=timeout)
         store.prepare(wait=True)
         yield Opened(store, index)
         assert reconciler.verify(deep=True).ok

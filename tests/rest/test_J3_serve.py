@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import socket
 import subprocess
@@ -101,12 +100,6 @@ def test_J3_a_port_that_is_taken(vault: Path) -> None:
             timeout=20
         )
     assert "try another --port" in told
-
-
-def test_J3_no_vault(tmp_path: Path) -> None:
-    _, told = run("--vault", str(tmp_path / "nowhere"), "--port", "0").communicate(timeout=20)
-    assert "there is no vault" in told
-    assert not os.path.exists(tmp_path / "nowhere")
 
 
 def test_J3_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -73,13 +73,23 @@ class Maintenance(Search):
             import_memories, source, kind=kind, project=project, trusted=trusted, progress=progress
         )
 
-    def sync(self, *, confirm: bool = False, paths: Collection[str] | None = None) -> SyncReport:
+    def sync(
+        self,
+        *,
+        confirm: bool = False,
+        paths: Collection[str] | None = None,
+        progress: Progress | None = None,
+    ) -> SyncReport:
         """Pick up changes of files made outside muisti, and return what changed.
 
         `confirm` accepts that many files are gone. `paths`, relative to the vault, limits the check
-        to these files.
+        to these files. `progress` is called with how many changed files are done, and of how many.
         """
-        return self._write(lambda services: services.reconciler.sync(confirm=confirm, paths=paths))
+        return self._write(
+            lambda services: services.reconciler.sync(
+                confirm=confirm, paths=paths, progress=progress
+            )
+        )
 
     def reindex(self, *, progress: Progress | None = None) -> SyncReport:
         """Rebuild the index from the files and embed what is missing. Readers do not wait."""

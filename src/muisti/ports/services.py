@@ -69,10 +69,18 @@ class Reconciler(Protocol):
     A store that has no files raises Unsupported where a method needs them.
     """
 
-    def sync(self, *, confirm: bool = False, paths: Collection[str] | None = None) -> SyncReport:
-        """Pick up external changes and return what was found.
+    def sync(
+        self,
+        *,
+        confirm: bool = False,
+        paths: Collection[str] | None = None,
+        progress: Progress | None = None,
+        timeout: float | None = None,
+    ) -> SyncReport:
+        """Pick up external changes and return what was found. Raises VaultBusy.
 
         Confirm: remove missing memories from the index, however many. Paths: check only these.
+        Timeout: seconds to wait for the lock, instead of the setting.
         """
         ...
 

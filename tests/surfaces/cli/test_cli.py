@@ -380,7 +380,7 @@ def test_J2_verify_changes_nothing(cli: Cli, vault: Path) -> None:
 def test_J2_init_reports_existing_files_and_the_vault_in_use(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "here" / "notes").mkdir(parents=True)
     (tmp_path / "here" / "notes" / "old.md").write_text("An old note\n")
-    said = cli.run("init", str(tmp_path / "here"))
+    said = cli.run("init", str(tmp_path / "here"), "--adopt")
     assert "1 memory from existing files" in said.stdout
     assert "MUISTI_VAULT" in said.stderr
 

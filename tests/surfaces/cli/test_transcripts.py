@@ -64,9 +64,12 @@ class Machine:
             assert process.stdout is not None
             output = ""
             if interrupted:
-                output = f"{process.stdout.readline()}^C\n"
-                url = re.search(r"http://[\d.]+:\d+", output)
-                assert url is not None
+                url = None
+                while url is None and (line := process.stdout.readline()):
+                    output += line
+                    url = re.search(r"http://[\d.]+:\d+", line)
+                assert url is not None, output
+                output += "^C\n"
                 try:
                     with urlopen(f"{url[0]}/health", timeout=30) as response:
                         assert response.status == 200

@@ -21,7 +21,14 @@ class MemoryReconciler:
         self._store = store
         self._index = index
 
-    def sync(self, *, confirm: bool = False, paths: Collection[str] | None = None) -> SyncReport:
+    def sync(
+        self,
+        *,
+        confirm: bool = False,
+        paths: Collection[str] | None = None,
+        progress: Progress | None = None,
+        timeout: float | None = None,
+    ) -> SyncReport:
         """Raise Unsupported: there are no files."""
         raise Unsupported("sync", _NO_FILES)
 

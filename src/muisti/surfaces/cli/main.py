@@ -22,7 +22,7 @@ GROUPS = {
         "trash": "lifecycle",
         "review": "review",
         "confirm": "review",
-        "init": "maintenance",
+        "init": "init",
         "stats": "maintenance",
         "demo": "demo",
     },

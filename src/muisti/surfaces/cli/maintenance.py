@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from muisti.settings import SETTINGS_FILE, Settings, find_vault
+from muisti.settings import Settings
 from muisti.surfaces.cli import render
 from muisti.surfaces.cli.shared import (
     common_options,
@@ -20,40 +20,6 @@ from muisti.surfaces.cli.shared import (
     print_json,
     progress_bar,
 )
-
-
-@click.command()
-@click.argument("path", required=False)
-@common_options
-def init(path: str | None, vault: str | None, as_json: bool) -> None:
-    """Create a vault in PATH, or check the one there.
-
-    PATH is the current folder by default. A vault is a plain folder: to move it to another machine,
-    copy it (`muisti stats` shows where it is) and run `muisti init PATH` and `muisti trust PATH`
-    there.
-    """
-    from muisti.trust import is_trusted
-
-    root = find_vault(vault or path or ".")
-    is_new = not (root / SETTINGS_FILE).is_file()
-    with open_vault(str(root), create=True) as memory:
-        number = memory.get_stats().total_count
-    if as_json:
-        print_json({"vault": str(root), "memories": number})
-        return
-    memories = render.format_count(number, "memory")
-    if is_new and number:
-        memories += " from existing files; IDs were added to them"
-    click.echo(f"{'Created vault' if is_new else 'Vault ready'}: {root} ({memories})")
-    click.echo('Next: muisti save "something worth remembering"')
-    if not is_trusted(root):
-        note(f"Note: this vault is not trusted when found in a folder; muisti trust {root}")
-    used = find_vault()
-    if used != root and find_vault(start=root) != root:
-        note(f"Note: MUISTI_VAULT is set to {used}; that vault is used until you unset it.")
-    elif used != root:
-        note(f"Note: commands outside this folder use {used}; to use this vault everywhere:")
-        note(f"  export MUISTI_VAULT={root}")
 
 
 @click.command()
@@ -75,8 +41,11 @@ def stats(vault: str | None, as_json: bool) -> None:
 @common_options
 def sync(confirm: bool, vault: str | None, as_json: bool) -> None:
     """Pick up external file changes."""
-    with open_vault(vault, sync=False) as memory:
-        report = memory.sync(confirm=confirm)
+    with (
+        open_vault(vault, sync=False) as memory,
+        progress_bar("Reading files", quiet=as_json) as progress,
+    ):
+        report = memory.sync(confirm=confirm, progress=progress)
     if as_json:
         print_json(report)
         return
@@ -108,7 +77,10 @@ def reindex(vectors: bool, vault: str | None, as_json: bool) -> None:
     Other programs can read meanwhile.
     """
     title = "Embedding" if vectors else "Rebuilding the index"
-    with open_vault(vault) as memory, progress_bar(title, quiet=as_json) as progress:
+    with (
+        open_vault(vault) as memory,
+        progress_bar(title, then="Embedding", quiet=as_json) as progress,
+    ):
         if vectors:
             embedded = memory.reindex_missing(progress=progress)
             if as_json:
@@ -247,7 +219,6 @@ def completion(shell: str) -> None:
 
 
 COMMANDS = {
-    "init": init,
     "stats": stats,
     "sync": sync,
     "reindex": reindex,

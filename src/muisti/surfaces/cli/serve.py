@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from muisti.errors import SettingsError
+from muisti.filesystem import is_occupied
+from muisti.settings import IN_MEMORY, SETTINGS_FILE, find_vault
 from muisti.surfaces.cli.shared import common_options, note, note_trust, print_json
 from muisti.surfaces.extras import check_installed
 
@@ -61,7 +63,10 @@ if TYPE_CHECKING:
 def serve(
     vault: str | None, as_json: bool, open_page: bool, token_file: Path | None, **options: Any
 ) -> None:
-    """Start the web page, the REST API and MCP over HTTP."""
+    """Start the web page, the REST API and MCP over HTTP.
+
+    Creates the vault if there is none.
+    """
     check_installed("muisti serve")
     from muisti import bootstrap
     from muisti.surfaces.rest.config import ServerConfig
@@ -75,8 +80,12 @@ def serve(
         allowed_origins=tuple(origin.rstrip("/").lower() for origin in options["allow_origin"]),
         document_folders=tuple(folder.expanduser().absolute() for folder in options["documents"]),
     )
-    with bootstrap.open(vault, role="server") as memory:
+    root = find_vault(vault)
+    is_new = str(root) != IN_MEMORY and not is_occupied(root / SETTINGS_FILE)
+    with bootstrap.open(vault, role="server", create=True) as memory:
         note_trust(memory)
+        if is_new and not as_json:
+            click.echo(f"Created vault: {memory.location}")
 
         def announce(ready: ServerConfig) -> None:
             url, token = ready.base_url, ready.token

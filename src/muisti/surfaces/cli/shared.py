@@ -341,8 +341,12 @@ def warn_of_problems(memory: Muisti) -> None:
 
 
 @contextmanager
-def progress_bar(title: str, *, quiet: bool) -> Iterator[Progress | None]:
-    """Show a progress bar if standard error is a terminal; yield its callback, or None."""
+def progress_bar(title: str, *, then: str = "", quiet: bool) -> Iterator[Progress | None]:
+    """Show a progress bar if standard error is a terminal; yield its callback, or None.
+
+    If the numbers begin again, that is the next step, `then`, with a bar of its own. A bar stays
+    when its work is done, at its end; without any numbers it disappears.
+    """
     if quiet or not sys.stderr.isatty():
         yield None
         return
@@ -354,11 +358,23 @@ def progress_bar(title: str, *, quiet: bool) -> Iterator[Progress | None]:
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
-        TimeRemainingColumn(),
+        TimeRemainingColumn(elapsed_when_finished=True),
     )
-    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(title, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+    with Bar(*columns, console=Console(stderr=True)) as bar:
+        bar.add_task(title, total=None)
+
+        def report(done: int, total: int) -> None:
+            if done < bar.tasks[-1].completed:
+                finish()
+                bar.add_task(then or title, total=total)
+            bar.update(bar.tasks[-1].id, completed=done, total=total)
+
+        def finish() -> None:
+            task = bar.tasks[-1]
+            bar.update(task.id, completed=task.total or 0, visible=task.total is not None)
+
+        yield report
+        finish()
 
 
 def embed_with_bar(memory: Muisti, *, quiet: bool) -> None:

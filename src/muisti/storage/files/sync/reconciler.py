@@ -49,22 +49,29 @@ class FileReconciler:
 
     # -- Sync
 
-    def sync(self, *, confirm: bool = False, paths: Collection[str] | None = None) -> SyncReport:
-        """Pick up external changes of all files, or of these paths only.
+    def sync(
+        self,
+        *,
+        confirm: bool = False,
+        paths: Collection[str] | None = None,
+        progress: Progress | None = None,
+        timeout: float | None = None,
+    ) -> SyncReport:
+        """Pick up external changes of all files, or of these paths only. Raises VaultBusy.
 
-        Confirm: forget memories whose files are missing, however many.
+        Confirm: forget memories whose files are missing, however many. Timeout: seconds to wait for
+        the lock, instead of the setting.
         """
-        if paths is not None and not self._needs_recovery() and not has_missing(self._index):
-            report = self._sync_paths(paths, confirm=confirm)
-            if report is not None:
-                return report
-        return self._sync_all(confirm=confirm, timeout=None)
+        report = None
+        if paths is not None:
+            report = self._sync_paths(paths, confirm=confirm, timeout=timeout)
+        if report is not None:
+            return report
+        return self._sync_all(confirm=confirm, timeout=timeout, progress=progress)
 
-    def sync_within(self, timeout: float | None) -> SyncReport:
-        """Pick up all changes, waiting so many seconds for the lock. Raises VaultBusy."""
-        return self._sync_all(confirm=False, timeout=timeout)
-
-    def _sync_all(self, *, confirm: bool, timeout: float | None) -> SyncReport:
+    def _sync_all(
+        self, *, confirm: bool, timeout: float | None, progress: Progress | None = None
+    ) -> SyncReport:
         """List the files once; take the lock only if something changed."""
         files: dict[str, FileStat] | None = None
         listing: Listing | None = None
@@ -88,7 +95,7 @@ class FileReconciler:
                 log.warning("the index is of another vault: it is set aside and rebuilt")
                 self._index.quarantine()
                 self._index.open()
-            work = self._make_reconciliation(self._index, confirm=confirm)
+            work = self._make_reconciliation(self._index, confirm=confirm, progress=progress)
             work.run(files)
             sources = self._make_sources(self._index, confirm=confirm, repair=True)
             sources.run(listing)
@@ -127,14 +134,18 @@ class FileReconciler:
 
     # -- Sync of some paths
 
-    def _sync_paths(self, paths: Collection[str], *, confirm: bool) -> SyncReport | None:
+    def _sync_paths(
+        self, paths: Collection[str], *, confirm: bool, timeout: float | None = None
+    ) -> SyncReport | None:
         """Pick up changes of these files. Return None if all files have to be looked at."""
+        if self._needs_recovery() or has_missing(self._index):
+            return None
         some = self._sort_paths(paths)
         if some is None:
             return None
         if not self._is_changed(some):
             return SyncReport(problems=tuple(self._index.problems()))
-        with self._store.lock():
+        with self._store.lock(timeout):
             # Another process that wrote these files may have updated the index meanwhile.
             again = self._sort_paths(paths)
             if again is None:
