@@ -6,8 +6,9 @@ With --check, write nothing and fail if a page is out of date.
 from __future__ import annotations
 
 import inspect
+import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import fields
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -150,33 +151,91 @@ def schema_page() -> str:
     return "\n".join(parts)
 
 
+PYTHON_INTRO = """# Python
+
+`Muisti.open(path)` is synchronous. `await MemoryService.open(path)` has the same methods as
+coroutines. [Build and deploy a chat bot](chat-bot.md) is a guide from the first save to a service.
+
+## Names that look alike
+
+| name | meaning |
+|---|---|
+| `session_id` in a read | The current session: sets project and user, adds its own memories. |
+| `session_id` in `save` | The session that the memory comes from. |
+| `session` | A filter: only memories that were created in this session. |
+| `created_at` | When the memory was written. An import keeps it. |
+| `valid_from`, `valid_until` | When the fact was true. Default: until it is replaced. |
+| `as_of` | Only what was true at this time, as known today. |
+| `known_at` | Only what was stored by this time. Together with `as_of`: what was believed then. |
+| `since`, `until` | Only what was created, or is about a time, between these. |
+| `kind` | What a memory is: decision, fact … One value, with a folder and a decay rate. |
+| `sector` | How fast it fades. Inferred from the text. |
+| `tier` | How far it is visible: `session`, `project` or `global`. |
+| `keywords` | Words to find and filter by. |
+| `categories` | Names of your own. They are kept and searched, and mean nothing to muisti. |
+| `concepts` | Names and terms that muisti found in the text. |
+| `importance` | How much it matters; set by you, and constant. |
+| `salience` | How present it is now; it decays, and use raises it. |
+| `score` | The probability that a result answers the query. |
+| `user` | Whose memory it is. A read for one user sees theirs and nobody's. |
+| `agent` | Who wrote it. Only a filter. |
+| `source` | Where it came from: `user`, `ai`, `system` … |
+| `project` | What it belongs to. `""`: to none; `"*"` in a read: all. |
+
+[Several users](users.md) explains `project`, `user` and `session_id`.
+"""
+PYTHON_ERRORS = """## Errors
+
+Every error is a `MuistiError` whose message names the field and the fix. `MemoryNotFound`,
+`SessionNotFound`, `ConversationNotFound`, `MessageNotFound` and `CoreEntryNotFound` are `NotFound`.
+
+Any call can raise `VaultError` (the disk) or `MuistiError` (the vault was closed). A read with an
+unknown `session_id` raises `SessionNotFound`, and a `project` or `user` that is not a valid name
+`InvalidMemory`. Beside these, expect of each method:
+
+| method | raises |
+|---|---|
+"""
+
+
+def public_methods() -> Iterator[tuple[str, Callable[..., object]]]:
+    """Yield the methods of Muisti that callers use."""
+    for part in Muisti.__mro__[:-1]:
+        for name, method in vars(part).items():
+            function = method.__func__ if isinstance(method, classmethod) else method
+            if (
+                not name.startswith("_")
+                and inspect.isfunction(function)
+                and not hasattr(function, "__deprecated__")
+                and name not in ("make_ready", "fill_core")
+            ):
+                yield name, function
+
+
+def find_raised(method: str) -> list[str]:
+    """Return the errors that a method's docstring names after "Raises"."""
+    said = inspect.getdoc(getattr(Muisti, method)) or ""
+    after = " ".join(re.findall(r"Raises\b([^.]*(?:\.|$))", said.replace("\n", " ")))
+    named = [word for word in re.findall(r"\b[A-Z]\w+\b", after) if hasattr(errors, word)]
+    return [f"`{error}`" for error in dict.fromkeys(named)]
+
+
 def python_page() -> str:
     """The methods that Muisti and MemoryService have."""
-    parts = [
-        f"{HEAD}# Python\n\n`Muisti.open(path)` is synchronous.\n"
-        "`await MemoryService.open(path)` has the same methods as coroutines.\n"
-        "Every error is a `MuistiError` that names the field and\n"
-        "the fix. What `project`, `user` and `session_id` mean: [several users](users.md).\n"
-    ]
-    for name, method in (
-        (name, vars(part)[name]) for part in Muisti.__mro__[:-1] for name in vars(part)
-    ):
-        function = method.__func__ if isinstance(method, classmethod) else method
-        if (
-            not name.startswith("_")
-            and inspect.isfunction(function)
-            and not hasattr(function, "__deprecated__")
-            and name not in ("make_ready", "fill_core")
-        ):
-            signature = (
-                str(inspect.signature(function))
-                .replace("self, ", "")
-                .replace("(self)", "()")
-                .replace("cls, ", "")
-            )
-            parts.append(
-                f"### {name}\n\n```python\n{name}{signature}\n```\n\n{inspect.getdoc(function)}\n"
-            )
+    parts = [HEAD + PYTHON_INTRO, "## Methods\n"]
+    methods = dict(public_methods())
+    for name, function in methods.items():
+        signature = (
+            str(inspect.signature(function))
+            .replace("self, ", "")
+            .replace("(self)", "()")
+            .replace("cls, ", "")
+        )
+        parts.append(
+            f"### {name}\n\n```python\n{name}{signature}\n```\n\n{inspect.getdoc(function)}\n"
+        )
+    rows = [f"| `{name}` | {', '.join(find_raised(name))} |" for name in sorted(methods)]
+    parts.append(PYTHON_ERRORS + "\n".join(row for row in rows if not row.endswith("|  |")) + "\n")
     parts.append("## Options\n")
     for options in (SaveOptions, UpdateOptions, FilterOptions):
         rows = [f"| `{name}` | `{_type(hint)}` |" for name, hint in options.__annotations__.items()]

@@ -161,3 +161,8 @@ def __getattr__(name: str) -> object:
             globals()[name] = getattr(module, name)
             return globals()[name]
     raise AttributeError(f"module 'muisti' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """Return the public names, also those that are not imported yet."""
+    return sorted({*globals(), *__all__})

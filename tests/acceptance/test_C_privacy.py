@@ -11,6 +11,7 @@ import pytest
 
 from muisti import ImportFailed, InvalidMemory, InvalidRequest, Muisti
 from tests.conftest import Opener
+from tests.showing import show_all
 
 HIDDEN = "plughxyzzy"
 PRIVATE = f"before <private>{HIDDEN}</private>after"
@@ -250,7 +251,7 @@ def test_C1_a_file_written_by_hand_keeps_it_and_the_index_does_not_have_it(
 ) -> None:
     assert written.read_text() == BY_HAND
     (found,) = memory.list()
-    shown = repr(found)
+    shown = show_all(found)
     assert "The public part." in found.content
     assert HIDDEN not in shown
     assert KEY not in shown
@@ -280,7 +281,7 @@ def test_C1_an_update_of_another_field_leaves_the_persons_bytes(
     assert line in text
     lines = BY_HAND.splitlines()
     assert [one for one in text.splitlines() if one in lines] == lines
-    assert HIDDEN not in repr(memory.list())
+    assert HIDDEN not in show_all(memory.list())
 
 
 @pytest.mark.needs_files("looks at the bytes of a file")
@@ -319,7 +320,7 @@ def test_C1_a_file_of_which_nothing_is_left_is_reported_and_left_alone(
 def test_C1_a_question_is_screened_before_it_is_asked(memory: Muisti) -> None:
     memory.save("Something to remember")
     explained = memory.explain(f"remember <private>{HIDDEN}</private>", memory.list()[0].id)
-    assert HIDDEN not in repr(explained)
+    assert HIDDEN not in show_all(explained)
     assert explained.recalled
 
 

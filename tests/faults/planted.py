@@ -17,6 +17,7 @@ from pathlib import Path
 from muisti import Muisti, bootstrap
 from muisti.errors import MuistiError
 from muisti.surfaces.setup.check_vault import check_vault
+from tests.showing import show_all
 
 CHAT = "web_1"
 MOST_MEMORY = 1_500_000_000
@@ -34,7 +35,7 @@ def run(  # shape: one line for each verb
         try:
             result = act()
             outcome[verb] = "ok"
-            shown.append(repr(result))
+            shown.append(show_all(result))
         except MuistiError as error:
             outcome[verb] = f"{type(error).__name__}: {error}"
 

@@ -23,6 +23,7 @@ from muisti.surfaces.rest.config import ServerConfig
 from tests.chat_server import serving
 from tests.conftest import Opener
 from tests.faults.canary import AT, Case, describe, find_secret, has_secret, list_cases
+from tests.showing import show_all
 from tests.surfaces.mcp.clients import connect_in_process
 from tests.surfaces.mcp.clients import run as run_async
 from tests.tiers import amount, sample, spread
@@ -84,7 +85,7 @@ def call(case: Case, memory: Muisti, secret: str) -> str:
     try:
         with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
             result = case.call(memory, secret)
-        told = f"{result!r} {getattr(result, 'hint', '')}"
+        told = f"{show_all(result)} {getattr(result, 'hint', '')}"
     except (MuistiError, TypeError) as error:
         told = describe(error)
     return told[:300] if has_secret(told, secret) else ""

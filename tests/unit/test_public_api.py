@@ -5,12 +5,16 @@ from __future__ import annotations
 import inspect
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
 import muisti
-from muisti import MemoryService, Muisti
+from muisti import MemoryService, Muisti, SearchResult, Session
 from muisti.deprecation import RENAMED_METHODS
+from muisti.model.fields import Given
+from muisti.model.memory import FIELDS
+from tests.unit import making
 
 PUBLIC = [
     "KINDS", "BrokenFile", "CompactResult", "Conflict", "Conversation", "ConversationNotFound", "CoreEntryNotFound",
@@ -104,3 +108,53 @@ def test_the_async_service_has_the_same_methods(name: str) -> None:
 def test_the_async_service_has_no_others() -> None:
     others = {name for name in vars(MemoryService) if not name.startswith("_")} - {*METHODS}
     assert others == {*RENAMED_METHODS, "root"}  # each Muisti has its own root
+
+
+# -- What a person sees in a Python shell
+
+
+def test_dir_lists_the_public_names() -> None:
+    assert set(muisti.__all__) <= set(dir(muisti))
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_no_signature_hides_its_options(name: str) -> None:
+    if name == "open":
+        return  # the settings have a page of their own
+    for owner in (Muisti, MemoryService):
+        method = getattr(owner, name)
+        if callable(method):
+            kinds = {one.kind for one in inspect.signature(method).parameters.values()}
+            assert inspect.Parameter.VAR_KEYWORD not in kinds
+
+
+def test_the_signature_of_save_has_the_defaults_and_its_help_a_line_for_each_option() -> None:
+    parameters = inspect.signature(Muisti.save).parameters
+    assert parameters["keywords"].annotation == "Sequence[str]"
+    assert (parameters["trusted"].default, parameters["source"].default) == (True, "user")
+    told = inspect.getdoc(Muisti.save) or ""
+    for field in FIELDS:
+        if field.given >= Given.SAVE and field.name != "content":
+            assert f"\n- `{field.name}`: " in told
+    assert (
+        repr(inspect.signature(Muisti.update).parameters["title"])
+        == "<Parameter \"title: 'str' = ...\">"
+    )
+
+
+LONG = "One two three\n" * 1000
+
+
+def test_a_repr_is_one_short_line_without_the_content() -> None:
+    memory = making.a_memory(content=f"hunter2 {LONG}", title=LONG[:300], project="p" * 200)
+    session = Session(id="s" * 36, project="web", user="anna", started_at=making.NOON, summary=LONG)
+    result = SearchResult(memory, 0.5, None, LONG, weak=True, outdated=True)
+    for value in (memory, session, result):
+        said = repr(value)
+        assert len(said) <= 130
+        assert "\n" not in said
+        assert "hunter2" not in said
+    assert len(repr(memory)) <= 100
+    small = replace(memory, title="We chose Redis", project="web", kind="decision")
+    assert repr(small) == f"<Memory …{memory.id[-8:]} decision 'We chose Redis' in web>"
+    assert repr(SearchResult(small, 0.876, None, "")) == f"<SearchResult 0.88 {small!r}>"

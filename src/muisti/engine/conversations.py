@@ -198,7 +198,10 @@ class Conversations(Embedding):
         mode: Mode = "hybrid",
         **options: Unpack[FilterOptions],
     ) -> SearchResults:
-        """Search the messages of one conversation, or of all. Each result has its `message`."""
+        """Search the messages of one conversation, or of all. Each result has its `message`.
+
+        Raises InvalidRequest.
+        """
         narrowed: FilterOptions = {**options, "source": EntryType.MESSAGE}
         if conversation is not None:
             self._check_conversation(conversation)

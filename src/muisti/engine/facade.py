@@ -14,10 +14,12 @@ from muisti.engine.maintenance import Maintenance
 from muisti.engine.prompts import Prompts
 from muisti.engine.review import Review
 from muisti.engine.sessions import Sessions
+from muisti.engine.signatures import spell_options
 from muisti.settings import ValueOrList
 
 
 @renamed_methods
+@spell_options
 class Muisti(
     Conversations,
     Extraction,

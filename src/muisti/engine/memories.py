@@ -138,12 +138,12 @@ class Memories(Embedding):
     ) -> Memory:
         """Raise a memory's salience, with diminishing returns.
 
-        Raises MemoryNotFound, InvalidMemory.
+        Raises MemoryNotFound, InvalidRequest.
         """
         if isinstance(session_id, str):
             check_name("session_id", session_id, self.settings)
         return self._write(reinforcement.reinforce, memory_id, amount, session_id)
 
     def deemphasize(self, memory_id: str, amount: float = DEEMPHASIZE) -> Memory:
-        """Lower a memory's salience, never below 0.05. Raises MemoryNotFound."""
+        """Lower a memory's salience, never below 0.05. Raises MemoryNotFound, InvalidRequest."""
         return self._write(reinforcement.deemphasize, memory_id, amount)

@@ -47,7 +47,10 @@ class Sessions(Runtime):
     def end_session(
         self, session_id: str, summary: str | None = None, *, tool_calls: int | None = None
     ) -> Session:
-        """End a session. A summary or count of None is unchanged. Raises SessionNotFound."""
+        """End a session. A summary or count of None is unchanged.
+
+        Raises SessionNotFound, InvalidRequest.
+        """
         safe = redact_text(summary, self.settings) if isinstance(summary, str) else summary
         return self._write(sessions.end_session, session_id, safe, tool_calls)
 
@@ -118,5 +121,5 @@ class Sessions(Runtime):
         return sessions.join_contents(self.get_session_context(session_id))
 
     def get_session_token_count(self, session_id: str) -> int:
-        """Return roughly how many tokens that text has."""
+        """Return roughly how many tokens that text has. Raises SessionNotFound."""
         return sessions.count_tokens(self.get_session_context(session_id))

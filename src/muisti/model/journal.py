@@ -57,7 +57,7 @@ class SessionAction(StrEnum):
     REINFORCED = "reinforced"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Session:
     """A period of work of an agent or a person."""
 
@@ -73,6 +73,12 @@ class Session:
     """When something was last done in it, to the minute; ending it does not count."""
     needs_summary: bool = False
     """Whether its memories have more tokens than `summarize_token_threshold`, and no summary."""
+
+    def __repr__(self) -> str:
+        """Return one line, without the summary."""
+        project = f" in {self.project}" if self.project else ""
+        user = f" of {self.user}" if self.user else ""
+        return f"<Session {self.id} {self.status}{project}{user} {self.started_at:%Y-%m-%d %H:%M}>"
 
     def is_used(self, now: datetime, hours: float) -> bool:
         """Return whether it is active and was used within so many hours.

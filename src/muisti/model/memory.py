@@ -126,7 +126,13 @@ KINDS: Mapping[str, Kind] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+def shorten(text: str, length: int) -> str:
+    """Return a text on one line, cut to a length, for a `repr`."""
+    line = " ".join(text.split())
+    return line if len(line) <= length else f"{line[: length - 1]}…"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Memory:
     """One memory: one Markdown file."""
 
@@ -185,6 +191,11 @@ class Memory:
     """Searches return messages and sections of documents in this form, too."""
     index_pending: bool = False
     """True if the file is on disk but not indexed yet: it becomes searchable later."""
+
+    def __repr__(self) -> str:
+        """Return one line without the content: `<Memory …3f2a91c0 decision 'Title' in web>`."""
+        where = f" in {shorten(self.project, 20)}" if self.project else ""
+        return f"<Memory …{self.id[-8:]} {self.kind} {shorten(self.title, 36)!r}{where}>"
 
     @property
     def version(self) -> str:

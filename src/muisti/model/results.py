@@ -80,7 +80,7 @@ class Signal:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class SearchResult:
     """A memory found by a search, and why."""
 
@@ -104,6 +104,11 @@ class SearchResult:
     """Whether it was replaced, or its validity ended, by the time of the question."""
     document_version: str = ""
     """Of a document's section: the version of the file that it was read from."""
+
+    def __repr__(self) -> str:
+        """Return one line: the score, whether it is weak or outdated, and the memory."""
+        notes = " weak" * self.weak + " outdated" * self.outdated
+        return f"<SearchResult {self.score:.2f}{notes} {self.memory!r}>"
 
 
 class SearchResults(list[SearchResult]):
