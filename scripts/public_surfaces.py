@@ -81,6 +81,12 @@ def rest_names() -> Iterator[str]:
             routes.discard(served)
             for name in _operation(f"{method.upper()} {old}", operation, document):
                 yield name.replace("path conversation", "path chat")
+    from muisti.surfaces.rest.schemas_conversations import NewMessage, Utterance
+
+    assert Utterance.model_validate({"text": "x"}).content == "x"
+    yield "POST /api/extract/preview request messages[].text"
+    assert NewMessage.model_validate({"role": "user", "text": "x"}).content == "x"
+    yield "POST /api/conversations/{conversation}/messages request text"
     yield from routes
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -224,7 +225,7 @@ def test_J3_extraction(client: TestClient, memory: Muisti) -> None:
 
 
 def test_J3_extraction_preview(client: TestClient, memory: Muisti) -> None:
-    talk = {"messages": [{"text": "I prefer short answers with bullet points."}]}
+    talk = {"messages": [{"content": "I prefer short answers with bullet points."}]}
     assert client.post("/api/extract/preview", json=talk).json()[0]["kind"] == "preference"
     assert memory.get_stats().total_count == 0
 
@@ -236,3 +237,32 @@ def test_J3_extraction_with_a_full_queue(opened, monkeypatch: pytest.MonkeyPatch
         told = client.post("/api/extract", json={"sessionId": "c", "userMessage": "I like tea"})
     check_problem(told, 503, "extraction-refused")
     assert told.headers["Retry-After"]
+
+
+def test_M2_the_old_name_of_a_message_text_is_accepted(client: TestClient) -> None:
+    text = "I prefer short answers with bullet points."
+    new = client.post("/api/extract/preview", json={"messages": [{"content": text}]})
+    old = client.post("/api/extract/preview", json={"messages": [{"text": text}]})
+    assert new.json() == old.json() != []
+    said = client.post("/api/conversations/t_1/messages", json={"role": "user", "text": text})
+    assert said.status_code == 201
+    assert said.json()["content"] == text
+    both = {"role": "user", "text": text, "content": text}
+    refused = client.post("/api/conversations/t_1/messages", json=both)
+    assert check_problem(refused, 422, "invalid-request")["field"] == "text"
+    document = client.get("/openapi.json").json()
+    assert "text" not in document["components"]["schemas"]["NewMessage"]["properties"]
+
+
+def test_J3_operation_ids_are_readable_and_unique(client: TestClient) -> None:
+    document = client.get("/openapi.json").json()
+    operations = [one for methods in document["paths"].values() for one in methods.values()]
+    ids = [one["operationId"] for one in operations]
+    assert len(set(ids)) == len(ids) > 60
+    assert {"listMemories", "saveMemory", "searchMemories", "appendMessage"} <= set(ids)
+    assert all(re.fullmatch(r"[a-z]+(?:[A-Z][a-z]+)*", id_) for id_ in ids)
+    described = {tag["name"] for tag in document["tags"]}
+    for one in operations:
+        assert set(one["tags"]) <= described
+        assert one["summary"]
+        assert one["description"]

@@ -9,6 +9,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from muisti import InvalidRequest, Muisti
+from muisti.surfaces.rest.docs_examples import get_body, make_request
 from tests.conftest import FakeClock, Opener
 from tests.rest.conftest import check_problem, client_of
 
@@ -186,9 +187,41 @@ def test_J3_the_reference_works_offline(client: TestClient) -> None:
     page = client.get("/docs")
     assert page.status_code == 200
     assert not re.search(r"""(?:src|href)=["'](?:https?:)?//""", page.text)
-    assert "<script" not in page.text
-    assert "/api/sessions/{session_id}/memories" in page.text
+    assert re.findall(r"<script[^>]*>", page.text) == ['<script src="/docs.js" defer>']
+    assert "style=" not in page.text
     assert client.get("/docs.css").headers["content-type"].startswith("text/css")
+    script = client.get("/docs.js")
+    assert script.headers["content-type"].startswith("text/javascript")
+    assert "://" not in script.text + client.get("/docs.css").text
+
+
+def test_J3_the_reference_has_every_operation_with_examples(client: TestClient) -> None:
+    document = client.get("/openapi.json").json()
+    page = client.get("/docs").text
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            section = page.split(f'<details class="operation" id="{operation["operationId"]}">')[1]
+            section = section.split('<details class="operation"')[0]
+            assert f"{path.split('{')[0]}" in section.replace("<wbr>", "")
+            assert f"curl {'' if method == 'get' else f'-X {method.upper()} '}" in section
+            for parameter in operation.get("parameters", ()):
+                assert f"<code>{parameter['name']}</code>" in section
+    for anchor in re.findall(r'href="#([^"]+)"', page):
+        assert f'id="{anchor}"' in page, anchor
+
+
+def test_J3_the_examples_of_the_reference_are_accepted(client: TestClient) -> None:
+    document = client.get("/openapi.json").json()
+    schemas = document["components"]["schemas"]
+    saved = client.post("/api/memories", json=make_request(schemas["SaveMemory"], schemas))
+    assert saved.status_code == 201, saved.text
+    for path in ("/api/search", "/api/context", "/api/memories/batch", "/api/extract/preview"):
+        body = get_body(document["paths"][path]["post"])
+        assert body is not None
+        told = client.post(path, json=make_request(body, schemas))
+        assert told.status_code in (200, 201), told.text
+    said = {**make_request(schemas["NewMessage"], schemas)}
+    assert client.post("/api/conversations/telegram_1/messages", json=said).status_code == 201
 
 
 def test_J3_every_route_is_described_with_its_errors(client: TestClient) -> None:

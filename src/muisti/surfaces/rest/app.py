@@ -9,6 +9,7 @@ from typing import Any
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
+from pydantic.alias_generators import to_camel
 from starlette.routing import Route
 
 from muisti import __version__
@@ -50,6 +51,21 @@ ROUTERS = (
     maintenance,
     health,
 )
+TAGS = {
+    "Memories": "Save, read, update and delete memories.",
+    "Search": "Search by meaning and keyword, in one call or in three small steps.",
+    "Session memories": "The memories of one session, in the JSON of chat applications.",
+    "Sessions": "Start and end sessions, and what they used.",
+    "Conversations": "Messages of conversations, in order.",
+    "Core memory": "Permanent facts about the user and standing instructions for the agent.",
+    "Documents": "Markdown files that stay where they are and are searched too.",
+    "Extraction": "Find memories in what was said.",
+    "Links and history": "Which memory replaces or contradicts another, and what happened to it.",
+    "Review": "What no person has confirmed yet.",
+    "Maintenance": "Statistics, forgetting, import, export, and the index.",
+    "Health": "Whether the server works.",
+}
+"""The groups of routes, in the order of the reference."""
 WEB_MODULE = "muisti.surfaces.web"
 MCP_MODULE = "muisti.surfaces.mcp.http"
 
@@ -64,6 +80,8 @@ def create_app(memory: Muisti, config: ServerConfig | None = None) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
+        openapi_tags=[{"name": name, "description": text} for name, text in TAGS.items()],
+        generate_unique_id_function=lambda route: to_camel(route.name),
         lifespan=_lifespan,
     )
     app.state.memory = memory
@@ -117,7 +135,11 @@ def _build_openapi(app: FastAPI) -> dict[str, Any]:
     """Return the OpenAPI document, with our `Problem` instead of FastAPI's validation errors."""
     if app.openapi_schema is None:
         document = get_openapi(
-            title=app.title, version=app.version, summary=app.summary, routes=app.routes
+            title=app.title,
+            version=app.version,
+            summary=app.summary,
+            routes=app.routes,
+            tags=app.openapi_tags,
         )
         schemas = document["components"]["schemas"]
         for name in ("HTTPValidationError", "ValidationError"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, computed_field
+from pydantic import Field, computed_field, model_validator
 
 from muisti.surfaces.rest.schemas import (
     Flag,
@@ -26,6 +26,18 @@ ExtractionMode = Literal["default", "coding", "research"]
 SectionName = Literal["user", "agent"]
 Count = Annotated[int, Field(ge=0, le=2**31)]
 ProjectName = Annotated[str, Field(max_length=100)]
+
+
+class MessageModel(RequestModel):
+    """A message in a request. Its text is `content`; the old name `text` is accepted, too."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def rename_text(cls, values: Any) -> Any:
+        """Return the fields with `content` for `text`, unless both are there."""
+        if isinstance(values, dict) and "text" in values and "content" not in values:
+            return {"content" if name == "text" else name: one for name, one in values.items()}
+        return values
 
 
 class UserQuery(QueryModel):
@@ -141,7 +153,7 @@ class Message(ResponseModel):
         return self.conversation
 
 
-class NewMessage(RequestModel):
+class NewMessage(MessageModel):
     """A message to append."""
 
     role: RoleName
@@ -294,10 +306,10 @@ class ExtractionAccepted(ResponseModel):
     note: str = Field(default="", description="Why it was not accepted; else empty.")
 
 
-class Utterance(RequestModel):
+class Utterance(MessageModel):
     """A message to extract from."""
 
-    text: NonBlankText
+    content: NonBlankText
     speaker: Annotated[str, Field(min_length=1, max_length=100)] = "User"
     role: Literal["user", "assistant"] = "user"
     at: Timestamp | None = None

@@ -285,7 +285,7 @@ def extract_memories(memory: MemoryDep, body: Exchange) -> ExtractionAccepted:
 def preview_extraction(memory: MemoryDep, body: ExtractionPreview) -> list[ExtractedMemory]:
     """Return the memories that extraction finds in a conversation. Nothing is stored."""
     conversation = [
-        model.Utterance(one.text, one.speaker, one.role, one.at, one.addressee)
+        model.Utterance(one.content, one.speaker, one.role, one.at, one.addressee)
         for one in body.messages
     ]
     extracted = memory.extract(conversation, mode=body.mode)

@@ -68,13 +68,15 @@ def get_superseding_memory(memory: MemoryDep, memory_id: Id, query: ScopeDep) ->
 
 
 @router.get("/api/memories/{memory_id}/graph", responses=document_errors("item"))
-def get_graph(memory: MemoryDep, memory_id: Id, query: Annotated[GraphQuery, Query()]) -> Graph:
+def get_link_graph(
+    memory: MemoryDep, memory_id: Id, query: Annotated[GraphQuery, Query()]
+) -> Graph:
     """Return the memories that can be reached through links, and the links."""
     return Graph.model_validate(memory.graph(memory_id, **query.given_fields()))
 
 
 @router.get("/api/memories/{memory_id}/history", responses=document_errors("item"))
-def get_history(memory: MemoryDep, memory_id: Id, query: ScopeDep) -> list[HistoryEntry]:
+def get_memory_history(memory: MemoryDep, memory_id: Id, query: ScopeDep) -> list[HistoryEntry]:
     """Return a memory's history: versions, merges, links and uses, oldest first."""
     found = memory.history(memory_id, **query.given_fields())
     return [HistoryEntry.model_validate(one) for one in found]

@@ -85,7 +85,7 @@ def save_memory(memory: MemoryDep, body: SaveMemory, response: Response) -> Memo
 @router.post(
     "/api/memories/batch", status_code=201, responses=document_errors("item", "write", "body")
 )
-def save_batch(memory: MemoryDep, body: NewMemoryBatch) -> list[Memory]:
+def save_memories(memory: MemoryDep, body: NewMemoryBatch) -> list[Memory]:
     """Save many memories: all of them or, if one is invalid, none."""
     saved = memory.save_batch([item.given_fields() for item in body.items])
     return [Memory.model_validate(one) for one in saved]

@@ -25,7 +25,7 @@ router = APIRouter(tags=["Review"], route_class=ThreadedRoute)
 
 
 @router.get("/api/review", responses=document_errors("item"))
-def list_review(memory: MemoryDep, query: Annotated[ReviewQuery, Query()]) -> ReviewPage:
+def list_review_items(memory: MemoryDep, query: Annotated[ReviewQuery, Query()]) -> ReviewPage:
     """List unconfirmed memories and suggested links, newest first."""
     filters = query.given_fields()
     for name in ("limit", "offset", "order_by"):
@@ -79,7 +79,7 @@ def confirm_memory(
     status_code=201,
     responses={201: CREATED, **document_errors("item", "write", "body", also=[412])},
 )
-def replace_memory(
+def replace_reviewed_memory(
     memory: MemoryDep,
     memory_id: Id,
     body: NewMemory,

@@ -42,13 +42,13 @@ def _to_response(results: model.SearchResults) -> SearchResults:
 
 
 @router.get("/api/search", responses=document_errors("item"))
-def search(memory: MemoryDep, query: Annotated[SearchQuery, Query()]) -> SearchResults:
+def search_memories(memory: MemoryDep, query: Annotated[SearchQuery, Query()]) -> SearchResults:
     """Search memories, messages and documents, best first, with snippets and reasons."""
     return _to_response(memory.search(**query.given_fields()))
 
 
 @router.post("/api/search", responses=document_errors("item", "body"))
-def search_with_body(memory: MemoryDep, body: SearchRequest) -> SearchResults:
+def search_with_long_query(memory: MemoryDep, body: SearchRequest) -> SearchResults:
     """Search with a query that is too long or too private for a URL."""
     return _to_response(memory.search(**body.given_fields()))
 
