@@ -37,7 +37,7 @@ OURS = {
 TAGS = set(
     """html head meta title link script body a img header nav ul ol li svg use span p kbd main h1 h2 h3 h4 h5 h6 form label div
     input select option noscript button details summary table thead tbody tr th td section mark code article textarea fieldset
-    legend dl dt dd meter time strong em pre blockquote hr br figure figcaption datalist caption progress s""".split()
+    legend dl dt dd meter time strong em pre blockquote hr br figure figcaption datalist caption progress s dialog aside""".split()
 )
 """The tags that the templates and Markdown emit. Other tags would come from a memory."""
 

@@ -26,6 +26,12 @@ from muisti.surfaces.web.highlight import highlight, strip_markdown
 from muisti.surfaces.web.markdown import render_markdown
 from muisti.surfaces.web.static import asset_url
 from muisti.surfaces.web.times import format_day, format_relative, format_time
+from muisti.surfaces.web.titles import (
+    complete_title,
+    find_title_end,
+    skip_title,
+    skip_title_in_markdown,
+)
 
 log = logging.getLogger("muisti")
 _SIMPLE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}\Z")
@@ -208,6 +214,9 @@ _ENVIRONMENT = Environment(
 _ENVIRONMENT.filters.update(
     markdown=render_markdown,
     strip_markdown=strip_markdown,
+    full_title=complete_title,
+    skip_title=skip_title,
+    skip_title_in_markdown=skip_title_in_markdown,
     url=memory_url,
     hue_class=hue_class,
     time_tag=time_tag,
@@ -217,6 +226,9 @@ _ENVIRONMENT.filters.update(
     times=format_times,
     bytes=format_bytes,
     decimal=lambda number: f"{number:.2f}",
+    begins_with_title=lambda memory: (
+        find_title_end(complete_title(memory), memory.content) is not None
+    ),
     is_outdated=lambda memory: is_outdated(memory, datetime.now(UTC)),
 )
 _ENVIRONMENT.globals.update(asset_url=asset_url, highlight=highlight, zip=zip)

@@ -34,9 +34,25 @@
     ArrowUp: () => move(-1),
     Escape: () => document.getElementById("q")?.focus(),
     n: () => location.assign("/new"),
+    e: () => document.querySelector("[data-shortcut=e]")?.click(),
+    "?": () => shortcuts.showModal(),
   };
 
+  const shortcuts = document.getElementById("keys");
+  for (const button of document.querySelectorAll("[data-opens=keys]")) button.addEventListener("click", () => shortcuts.showModal());
+  shortcuts.addEventListener("click", (event) => { if (event.target === shortcuts) shortcuts.close(); }); // outside of it
+
+  // On a phone the navigation scrolls; the current page must be in view.
+  const nav = document.querySelector(".side nav");
+  const current = nav.querySelector("[aria-current]");
+  if (current) nav.scrollLeft = current.offsetLeft - (nav.clientWidth - current.offsetWidth) / 2;
+
   document.addEventListener("keydown", (event) => {
+    if (shortcuts.open) {
+      if (event.key === "?") shortcuts.close(); // browsers close it with Escape
+      return;
+    }
+    if ((event.ctrlKey || event.metaKey) && event.key === "Enter") event.target.closest("form.edit")?.requestSubmit();
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (isInput(event.target)) {
       if (event.key === "Escape") {

@@ -1,7 +1,6 @@
 // One key each on the review page. Every key presses a button that is on the page.
 (() => {
   "use strict";
-  const help = document.getElementById("review-keys");
 
   // Only one form is open, and it has the focus.
   function open(form) {
@@ -22,11 +21,7 @@
       return;
     }
     if (event.target.closest("input, textarea, select")) return;
-    if (event.key === "?" && help) {
-      help.open = !help.open;
-      return;
-    }
-    if (event.key.length > 1) return;
+    if (event.key.length > 1 || document.querySelector("dialog[open]")) return;
     const row = document.activeElement.closest("[data-row]");
     const key = CSS.escape(event.key);
     const button = row?.querySelector(`[data-key="${key}"]`) ?? document.querySelector(`.notice [data-key="${key}"]`);
