@@ -80,6 +80,7 @@ def test_J5_a_person_uses_the_keyboard_alone(seen: Seen) -> None:
     seen.shot("2_keyboard")
     page.keyboard.press("Enter")
     playwright.expect(page.locator("h1")).to_have_text("Pilot deadline")
+    page.locator("html.scripted").wait_for()  # until then no key does anything
     page.keyboard.press("n")
     playwright.expect(page.locator("h1")).to_have_text("New memory")
 
@@ -194,12 +195,127 @@ def test_J5_a_person_looks_at_the_graph_and_the_stats(seen: Seen) -> None:
     seen.memory.link(first.id, second.id, "BUILDS_ON")
     page = seen.open("/graph")
     playwright.expect(page.locator("#graph[data-drawn='2'] canvas").first).to_be_attached()
-    playwright.expect(page.locator(".links")).to_contain_text("builds on")
+    rows = page.locator("details .links")
+    playwright.expect(rows).to_be_hidden()
+    page.get_by_text("List of links").click()
+    playwright.expect(rows).to_contain_text("builds on")
     seen.shot("9_graph")
     page = seen.open("/stats")
     playwright.expect(page.locator(".plots[data-drawn='4']")).to_be_attached()
     assert page.locator(".plots canvas").count() == 4
     seen.shot("9_stats")
+
+
+def _link_many(memory: Muisti) -> list[str]:
+    """Save memories that all link to the first, and return their ids."""
+    texts = [{"content": f"Place {n} is painted {n * 7919}.", "kind": "fact"} for n in range(30)]
+    ids = [one.id for one in memory.save_batch(texts)]
+    for one in ids[1:]:
+        memory.link(one, ids[0], "DEPENDS_ON")
+    return ids
+
+
+def test_J5_a_person_finds_a_memory_in_the_graph(visit: Visit) -> None:
+    seen = visit(reduced_motion="reduce")
+    ids = _link_many(seen.memory)
+    page = seen.settle("/graph")
+    graph, card = page.locator("#graph"), page.locator("#graph-card")
+    first = graph.screenshot()
+    page.keyboard.press("f")
+    page.keyboard.type("pláce 7 ")
+    playwright.expect(graph).to_have_attribute("data-selected", ids[7])
+    playwright.expect(card).to_contain_text("depends on → Place 0 is painted 0.")
+    playwright.expect(page.locator("#find-status")).to_contain_text("Match 1 of")
+    free, whole = card.bounding_box(), graph.bounding_box()
+    middle = (free["x"] - 12 + whole["x"]) / 2, whole["y"] + whole["height"] / 2
+    page.mouse.move(*middle)
+    playwright.expect(page.locator("#graph-tip")).to_have_text(
+        f"Place 7 is painted {7 * 7919}. (fact)"
+    )
+    card.get_by_role("button", name="Place 0").click()
+    playwright.expect(graph).to_have_attribute("data-selected", ids[0])
+    page.locator("#find").fill("zebra")
+    playwright.expect(page.locator("#find-status")).to_have_text("No match")
+    playwright.expect(card).to_be_hidden()
+    page = seen.settle("/graph")
+    assert graph.screenshot() == first  # the layout is always the same
+    assert seen.wrong == []
+
+
+def test_J5_the_graph_works_with_the_keyboard_and_by_touch(visit: Visit) -> None:
+    seen = visit(reduced_motion="reduce", has_touch=True, viewport={"width": 390, "height": 844})
+    ids = _link_many(seen.memory)
+    page = seen.settle("/graph")
+    graph, card = page.locator("#graph"), page.locator("#graph-card")
+    graph.focus()
+    page.keyboard.press("ArrowRight")
+    playwright.expect(graph).to_have_attribute("data-selected", ids[0])  # the best-linked
+    page.keyboard.press("ArrowRight")
+    playwright.expect(graph).not_to_have_attribute("data-selected", ids[0])
+    page.keyboard.press("Escape")
+    playwright.expect(card).to_be_hidden()
+    page.locator("#find").fill("place 0")
+    box = graph.bounding_box()
+    page.locator("#find").press("Escape")
+    page.touchscreen.tap(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    playwright.expect(card.locator("a.title")).to_have_text("Place 0 is painted 0.")
+    graph.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**/memory/{ids[0]}")
+    assert seen.wrong == []
+
+
+def test_J5_the_graph_is_a_list_without_scripts(visit: Visit) -> None:
+    seen = visit(java_script_enabled=False)
+    _link_many(seen.memory)
+    page = seen.open("/graph?kind=fact")
+    playwright.expect(page.locator("#graph")).to_be_hidden()
+    playwright.expect(page.get_by_role("button", name="Show")).to_be_visible()
+    page.get_by_text("List of links").click()
+    playwright.expect(page.locator("[data-row]")).to_have_count(29)
+
+
+def test_J5_keys_edit_the_open_memory_and_show_the_list_of_keys(seen: Seen) -> None:
+    one = next(m for m in seen.memory.list() if m.title == "Pilot deadline")
+    page = seen.settle(f"/memory/{one.id}")
+    keys = page.get_by_role("dialog", name="Keyboard shortcuts")
+    page.keyboard.press("?")
+    playwright.expect(keys).to_be_visible()
+    playwright.expect(keys.get_by_role("button", name="Close")).to_be_focused()
+    page.keyboard.press("e")  # belongs to the dialog now
+    page.keyboard.press("Escape")
+    playwright.expect(keys).to_be_hidden()
+    page.keyboard.press("e")
+    page.wait_for_url("**/edit")
+    text = page.locator("textarea[name=content]")
+    text.press("ControlOrMeta+End")
+    page.keyboard.type(" e?n/")
+    playwright.expect(text).to_have_value("The deadline of the pilot is 15 March. e?n/")
+    playwright.expect(keys).to_be_hidden()
+    page.keyboard.press("Control+Enter")
+    playwright.expect(page.locator(".flash")).to_have_text("Changes saved.")
+    page.get_by_role("button", name="Keyboard shortcuts").click()
+    playwright.expect(keys).to_be_visible()
+
+
+def test_J5_a_phone_shows_the_current_page_the_results_and_save(seen: Seen) -> None:
+    page = seen.page
+    page.set_viewport_size({"width": 390, "height": 664})  # a phone with the bars of its browser
+    for path in ("/", "/review", "/timeline", "/graph", "/stats", "/conversations", "/status"):
+        current = seen.settle(path).locator(".side [aria-current]")
+        playwright.expect(current).to_be_in_viewport(ratio=0.99)
+    seen.open("/?q=pilot")
+    playwright.expect(page.locator("#results .row").first).to_be_in_viewport(ratio=0.99)
+    for size in ({"width": 390, "height": 664}, {"width": 1280, "height": 600}):
+        page.set_viewport_size(size)
+        for path in ("/new", f"/memory/{seen.memory.list()[0].id}/edit"):
+            seen.open(path)
+            playwright.expect(page.get_by_role("button", name="Save")).to_be_in_viewport(ratio=0.99)
+    for path in ("/new", "/core", f"/memory/{seen.memory.list()[0].id}/edit"):
+        seen.open(path)
+        for group in page.locator(".fields, .new-entry").all():
+            tops = [label.bounding_box()["y"] for label in group.locator("label").all()]
+            assert max(tops) - min(tops) < 1, (path, tops)
 
 
 def test_B3_a_person_rebuilds_the_index(seen: Seen) -> None:
@@ -252,6 +368,9 @@ def test_J5_no_serious_accessibility_violations_in_light_and_dark(visit: Visit) 
     for path in _paths(one):
         page = seen.settle(path)
         page.evaluate(rules)
+        if path == "/graph":
+            page.locator("#find").fill("table")
+            playwright.expect(page.locator("#graph-card")).to_be_visible()
         bad += _faults(page, path, "{resultTypes: ['violations']}")
         page.emulate_media(color_scheme="dark")
         # Only colors differ in dark mode.

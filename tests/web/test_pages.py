@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from muisti import Muisti
-from muisti.model import Message, SearchResult
+from muisti.model import KINDS, Message, SearchResult
+from muisti.surfaces.web import static
 from muisti.surfaces.web.highlight import highlight, strip_markdown
 from muisti.surfaces.web.markdown import render_markdown
+from muisti.surfaces.web.render import hue_class
 from tests.conftest import FakeClock
 from tests.web.conftest import Browser, Filled, Parsed, Surf
 
@@ -156,6 +160,44 @@ def test_J5_the_graph_as_picture_and_as_list(filled: Filled) -> None:
     assert {edge["label"] for edge in data["edges"]} == {"supersedes", "related to"}
     around = filled.client.get("/graph/data", params={"around": filled.fact.id}).json()
     assert [node["label"] for node in around["nodes"] if node["centre"]] == ["Pilot deadline"]
+
+
+def test_J5_the_graph_is_filtered_by_kind_and_project(filled: Filled) -> None:
+    page = filled.get("/graph?kind=decision")
+    assert "Fridays related to → PostgreSQL" in page.text
+    assert "supersedes" not in page.text
+    data = filled.client.get("/graph/data?kind=decision").json()
+    assert {node["label"]: node["matches"] for node in data["nodes"]} == {
+        "PostgreSQL": True,
+        "Fridays": False,  # the other end of a link
+    }
+    source = next(one["data-source"] for one in page.all("div") if one.get("id") == "graph")
+    assert source == "/graph/data?kind=decision"
+    assert "Fridays" in filled.get("/graph?project=orders").text
+    assert "No links found" in filled.get("/graph?project=nobody").text
+
+
+def test_J5_the_legend_of_the_graph_has_its_kinds_and_links(filled: Filled) -> None:
+    page = filled.get("/graph")
+    hues = [one["data-hue"] for one in page.all("span") if "data-hue" in one]
+    assert sorted(hues) == sorted({hue_class(kind) for kind in ("decision", "fact", "note")})
+    types = [one["data-link"] for one in page.all("span") if "data-link" in one]
+    assert types == ["SUPERSEDES", "RELATED_TO"]
+    assert [one for one in page.all("details") if "open" in one] == []
+    degrees = {node["label"]: node["links"] for node in _graph_nodes(filled)}
+    assert degrees["Pilot deadline"] == 1
+
+
+def _graph_nodes(filled: Filled) -> list[dict[str, Any]]:
+    nodes: list[dict[str, Any]] = filled.client.get("/graph/data").json()["nodes"]
+    return nodes
+
+
+def test_J5_built_in_kinds_have_different_colors() -> None:
+    assert len({hue_class(kind) for kind in KINDS}) == len(KINDS)
+    css = (Path(static.__file__).parent / "static" / "app.css").read_text()
+    for kind in (*KINDS, "recipe", "日記"):
+        assert f".{hue_class(kind)} {{" in css
 
 
 def test_J5_stats_add_up(filled: Filled) -> None:

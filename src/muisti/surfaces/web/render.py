@@ -19,7 +19,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from muisti import errors
-from muisti.model import Memory
+from muisti.model import KINDS, Memory
 from muisti.model.validity import is_outdated
 from muisti.surfaces.web.csrf import HEADERS, get_token, set_token_cookie
 from muisti.surfaces.web.highlight import highlight, strip_markdown
@@ -34,6 +34,7 @@ from muisti.surfaces.web.titles import (
 )
 
 log = logging.getLogger("muisti")
+_HUES = {kind: number for number, kind in enumerate(KINDS)}
 _SIMPLE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}\Z")
 FLASHES = {
     "created": "Memory saved.",
@@ -68,8 +69,9 @@ def memory_url(memory: Memory | str) -> str:
 
 
 def hue_class(kind: str) -> str:
-    """Return the CSS class with the colour of a kind."""
-    return f"hue-{crc32(kind.encode()) % 12}"
+    """Return the CSS class with the colour of a kind; no two built-in kinds share one."""
+    built_in = _HUES.get(kind)
+    return f"hue-{crc32(kind.encode()) % len(_HUES) if built_in is None else built_in}"
 
 
 def time_tag(at: datetime | None, *, exact: bool = False) -> Markup:
