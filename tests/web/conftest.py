@@ -180,6 +180,7 @@ def filled(surf: Surf, clock: FakeClock) -> Filled:
     memory.link(guess.id, decision.id, "RELATED_TO")
     trashed = memory.save("Rewrite it all in a weekend.", title="Weekend", kind="note")
     memory.delete(trashed.id)
+    memory.start_session("orders", session_id="telegram_1")
     memory.core_update("user", "name", "Maija")
     memory.append_message("telegram_1", "user", "When is the pilot due?")
     memory.append_message("telegram_1", "assistant", "On **29 March**.")

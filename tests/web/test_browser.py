@@ -203,6 +203,8 @@ def test_J5_a_person_looks_at_the_graph_and_the_stats(seen: Seen) -> None:
     page = seen.open("/stats")
     playwright.expect(page.locator(".plots[data-drawn='4']")).to_be_attached()
     assert page.locator(".plots canvas").count() == 4
+    for plot in ("growth", "new"):  # three memories, all of today: bars and axis have one scale
+        playwright.expect(page.locator(f"[data-plot={plot}]")).to_have_attribute("data-top", "3")
     seen.shot("9_stats")
 
 
@@ -355,6 +357,7 @@ def _paths(one: str) -> list[str]:
         f"/memory/{one}/erase",
         f"/memory/{one}/history",
         "/conversation?name=telegram_1",
+        "/session?id=telegram_1",
     ]
     return [*PAGES, *more, "/timeline?on=2026-03-10", "/?q=zebra", "/nowhere"]
 
@@ -411,6 +414,9 @@ def _some(memory: Muisti) -> str:
     memory.link(one.id, memory.list()[-1].id, "CONTRADICTS", confidence=0.5, extracted_by="system")
     memory.delete(memory.save("Gone.", kind="note").id)
     memory.append_message("telegram_1", "user", "When is the pilot due?")
+    memory.start_session(session_id="telegram_1")
+    memory.link_to_session(one.id, "telegram_1", "recalled")
+    memory.end_session("telegram_1", "x" * 200)
     memory.core_update("user", "name", "Maija")
     memory.search("pilot")
     return one.id

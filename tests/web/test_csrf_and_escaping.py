@@ -322,6 +322,8 @@ def test_K3_hostile_texts_stay_texts_on_every_page(filled: Filled) -> None:
     for number, text in enumerate(HOSTILE):
         memory.append_message("telegram_1", "user", text)
         memory.core_update("user", f"key{number}<b>", text)
+        memory.end_session(memory.start_session(session_id=f"s{number}").id, text)
+        _is_harmless(filled.get(f"/session?id=s{number}"), text)
     for query in ("script", "alert", "javascript"):
         _is_harmless(filled.get(f"/?q={query}&n=100"), query)
         _is_harmless(filled.get(f"/?q={query}", part=True), query)
@@ -329,6 +331,7 @@ def test_K3_hostile_texts_stay_texts_on_every_page(filled: Filled) -> None:
         _is_harmless(filled.get(f"/memory/{ids[1]}/pick?q={query}", part=True), query)
     for path in (
         "/core",
+        "/sessions",
         "/conversations",
         "/conversation?name=telegram_1",
         "/trash",
@@ -355,6 +358,10 @@ def test_K3_hostile_questions_names_and_fields(filled: Filled, text: str) -> Non
         ("/timeline", "kind"),
         ("/conversation", "name"),
         ("/entry", "id"),
+        ("/sessions", "project"),
+        ("/sessions", "user"),
+        ("/sessions", "state"),
+        ("/session", "id"),
         ("/graph", "around"),
         ("/new", "replaces"),
     ):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from muisti.surfaces.web import static
 from muisti.surfaces.web.highlight import highlight, strip_markdown
 from muisti.surfaces.web.markdown import render_markdown
 from muisti.surfaces.web.render import hue_class
+from muisti.surfaces.web.stats import count_new
 from tests.conftest import FakeClock
 from tests.web.conftest import Browser, Filled, Parsed, Surf
 
@@ -25,6 +27,7 @@ PAGES = [
     "/timeline",
     "/graph",
     "/stats",
+    "/sessions",
     "/conversations",
     "/core",
     "/trash",
@@ -209,10 +212,32 @@ def test_J5_stats_add_up(filled: Filled) -> None:
     total = filled.memory.get_stats().total_count
     assert (
         sum(data["kinds"]["values"])
-        == sum(data["growth"]["new"])
+        == sum(data["new"]["new"])
+        == data["growth"]["all"][-1]
         == sum(data["salience"]["values"])
         == total
     )
+
+
+@pytest.mark.parametrize(
+    ("days", "period", "bars"), [(0, "day", 1), (119, "day", 120), (120, "week", 18)]
+)
+def test_J5_new_memories_are_counted_by_day_week_or_month(
+    days: int, period: str, bars: int
+) -> None:
+    now = datetime(2026, 11, 17, 9, 30, tzinfo=UTC)  # a Tuesday
+    counted = count_new([now - timedelta(days=days), now], now)
+    assert (counted["period"], len(counted["new"])) == (period, bars)  # type: ignore[arg-type]
+    assert sum(counted["new"]) == 2  # type: ignore[arg-type]
+
+
+def test_J5_years_of_memories_are_counted_by_month() -> None:
+    now = datetime(2026, 11, 17, 9, 30, tzinfo=UTC)
+    counted = count_new([datetime(2023, 12, 31, tzinfo=UTC), now], now)
+    assert counted["period"] == "month"
+    assert counted["labels"][0] == "2023-12-01"  # type: ignore[index]
+    assert len(counted["new"]) == 36  # type: ignore[arg-type]
+    assert count_new([], now)["new"] == []
 
 
 def test_J5_the_timeline_is_paged(empty: Browser) -> None:

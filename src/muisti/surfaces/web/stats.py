@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
+from itertools import accumulate
+from math import inf
 
 from fastapi import APIRouter, Request, Response
 
@@ -20,6 +22,12 @@ MAX_COUNTED = 20_000
 USE_DAYS = 90
 BINS = 20
 MOST_RECALLED = 10
+PERIODS: tuple[tuple[float, str, Callable[[date], date]], ...] = (
+    (120, "day", lambda day: day),
+    (800, "week", lambda day: day - timedelta(days=day.weekday())),
+    (inf, "month", lambda day: day.replace(day=1)),
+)
+"""Up to how many days new memories are counted by day, week or month: about 120 bars fit."""
 
 
 @router.get("/stats")
@@ -43,10 +51,12 @@ def compute_plots(
     memories: Sequence[Memory], by_kind: Mapping[str, int], now: datetime
 ) -> dict[str, Jsonable]:
     """Return the data of every plot. Pure."""
+    created = [one.created_at for one in memories]
     kinds = sorted(by_kind.items(), key=lambda item: -item[1])
     salience = Counter(min(BINS - 1, int(one.salience * BINS)) for one in memories)
     return {
-        "growth": count_growth([one.created_at for one in memories], now),
+        "growth": count_growth(created, now),
+        "new": count_new(created, now),
         "kinds": {"labels": [name for name, _ in kinds], "values": [count for _, count in kinds]},
         "salience": {
             "labels": [f"{n / BINS:.2f}" for n in range(BINS)],
@@ -57,18 +67,32 @@ def compute_plots(
 
 
 def count_growth(created: Sequence[datetime], now: datetime) -> dict[str, Jsonable]:
-    """Return the new memories of each day from the first to today, and the running total."""
+    """Return the number of memories at the end of each day, from the first to today."""
     if not created:
-        return {"days": [], "new": [], "all": []}
+        return {"days": [], "all": []}
     counts = Counter(at.date() for at in created)
-    first, last = min(counts), max(*counts, now.date())
-    days = [first + timedelta(days=n) for n in range((last - first).days + 1)]
-    totals: list[Jsonable] = []
-    total = 0
-    for day in days:
-        total += counts[day]
-        totals.append(total)
-    return {"days": _timestamps(days), "new": [counts[day] for day in days], "all": totals}
+    days = _list_days(counts, now)
+    totals = accumulate(counts[day] for day in days)
+    return {"days": _timestamps(days), "all": list(totals)}
+
+
+def count_new(created: Sequence[datetime], now: datetime) -> dict[str, Jsonable]:
+    """Return the new memories of each day; of each week or month if there are too many days."""
+    days = _list_days([at.date() for at in created], now) if created else []
+    period, start = next(one[1:] for one in PERIODS if len(days) <= one[0])
+    counts = Counter(start(at.date()) for at in created)
+    starts = sorted({start(day) for day in days})
+    return {
+        "period": period,
+        "days": _timestamps(starts),
+        "labels": [str(day) for day in starts],
+        "new": [counts[day] for day in starts],
+    }
+
+
+def _list_days(days: Iterable[date], now: datetime) -> list[date]:
+    first, last = min(days), max(*days, now.date())
+    return [first + timedelta(days=n) for n in range((last - first).days + 1)]
 
 
 def count_recent_use(memories: Sequence[Memory], now: datetime) -> dict[str, Jsonable]:
