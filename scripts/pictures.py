@@ -58,6 +58,7 @@ def create_vault(root: Path) -> Muisti:
         memory.search(query, limit=4, project="*")
         memory.flush()
     _change_memories(memory, clock, saved)
+    _add_sessions(memory, clock, saved)
     clock.set_back(0)
     return memory
 
@@ -81,6 +82,18 @@ def _add_messages(memory: Muisti, clock: StoryClock) -> None:
             memory.append_message(conversation, role, text)
     for section, key, value in STORY["core"]:
         memory.core_update(section, key, value)
+
+
+def _add_sessions(memory: Muisti, clock: StoryClock, saved: dict[str, Memory]) -> None:
+    for days, name, project, user, summary, tool_calls in STORY["sessions"]:
+        clock.set_back(days)
+        memory.start_session(project, session_id=name, user=user)
+        uses = [use[1:] for use in STORY["session_uses"] if use[0] == name]
+        for minutes, what, title in uses:
+            clock.set_back(days - minutes / 1440)
+            memory.link_to_session(saved[title].id, name, what)
+        if summary:
+            memory.end_session(name, summary, tool_calls=tool_calls)
 
 
 def _change_memories(memory: Muisti, clock: StoryClock, saved: dict[str, Memory]) -> None:
@@ -109,6 +122,8 @@ def take_screenshots(memory: Muisti, address: str, browser: Any) -> None:
         ("memory", f"/memory/{one.id}", {**wide, "height": 1240}, "light"),
         ("timeline", "/timeline", wide, "light"),
         ("graph", "/graph", wide, "light"),
+        ("graph-dark", "/graph", wide, "dark"),
+        ("sessions", "/sessions", wide, "light"),
         ("stats", "/stats", {**wide, "height": 1300}, "light"),
         ("changes", f"/memory/{one.id}/changes", {**wide, "height": 620}, "light"),
         ("dark", "/?q=why+was+the+report+slow", wide, "dark"),
@@ -123,6 +138,11 @@ def take_screenshots(memory: Muisti, address: str, browser: Any) -> None:
         page = context.new_page()
         page.goto(f"{address}{path}")
         page.wait_for_load_state("networkidle")
+        if name.startswith("graph"):
+            page.locator("#graph[data-drawn]").wait_for()
+        if name == "graph-dark":
+            page.locator("#find").fill("one queue")
+            page.wait_for_timeout(500)  # the drawing moves
         if name in ("search", "dark"):
             page.get_by_text("Why this result").first.click()
         _write(name, page.screenshot())

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import configparser
+import json
 import os
 import re
+import socket
 import subprocess
 import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from ruamel.yaml import YAML
 
 ROOT = Path(__file__).parents[2]
+CHAT_BOT = ROOT / "docs" / "chat-bot.md"
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
@@ -111,3 +121,61 @@ def test_front_matter_example_in_the_docs_is_a_memory(tmp_path: Path) -> None:
         )
         assert memory.verify(deep=True).ok
     assert (tmp_path / "decisions" / "example.md").read_text("utf-8") == example
+
+
+@pytest.fixture
+def bot(tmp_path: Path) -> Iterator[str]:
+    """The address of the server of docs/chat-bot.md, which runs in a process of its own."""
+    code = next(block for block in _blocks(CHAT_BOT, "python") if "FastAPI(" in block)
+    (tmp_path / "bot.py").write_text(code, "utf-8")
+    (tmp_path / "tokens.json").write_text('{"anna": "secret-a", "ben": "secret-b"}', "utf-8")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    environment = {"BOT_VAULT": "memory", "BOT_TOKENS": "tokens.json", "MUISTI_EMBEDDER": "none"}
+    server = subprocess.Popen(
+        [sys.executable, "-m", "uvicorn", "bot:app", "--port", str(port)],
+        cwd=tmp_path,
+        env={**os.environ, **environment},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert server.stderr is not None
+    for line in server.stderr:
+        if "Uvicorn running" in line:
+            break
+    yield f"http://127.0.0.1:{port}"
+    server.terminate()
+    server.communicate(timeout=60)
+
+
+def _ask(url: str, token: str, said: str | None = None) -> Any:
+    body = None if said is None else json.dumps({"text": said}).encode()
+    headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+    with urllib.request.urlopen(urllib.request.Request(url, body, headers)) as reply:
+        return json.load(reply)
+
+
+def test_the_chat_bot_of_the_guide_serves_two_people(bot: str) -> None:
+    assert _ask(f"{bot}/chat", "secret-a", "My dog is called Musti.") == {
+        "reply": "I will remember that."
+    }
+    deadline = time.monotonic() + 60
+    while not _ask(f"{bot}/memories", "secret-a") and time.monotonic() < deadline:
+        time.sleep(0.05)  # facts are extracted in the background
+    assert "Musti" in _ask(f"{bot}/chat", "secret-a", "What is my dog called?")["reply"]
+    assert "Musti" not in _ask(f"{bot}/chat", "secret-b", "What is my dog called?")["reply"]
+    assert "Musti" not in str(_ask(f"{bot}/memories", "secret-b"))
+    for token in ("", "secret-c"):
+        with pytest.raises(urllib.error.HTTPError, match="401"):
+            _ask(f"{bot}/memories", token)
+
+
+def test_the_chat_bot_of_the_guide_can_be_deployed() -> None:
+    unit = configparser.ConfigParser(strict=False)
+    unit.read_string(_blocks(CHAT_BOT, "ini")[0])
+    assert unit["Service"]["ExecStart"].endswith("uvicorn bot:app --host 127.0.0.1 --port 8000")
+    compose = YAML(typ="safe").load(_blocks(CHAT_BOT, "yaml")[0])
+    assert compose["services"]["bot"]["environment"]["BOT_VAULT"] == "/memory"
+    assert compose["services"]["bot"]["ports"] == ["127.0.0.1:8000:8000"]
+    assert compose["services"]["bot"]["secrets"] == list(compose["secrets"])
