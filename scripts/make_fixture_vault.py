@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import itertools
 import json
 import os
 import random
@@ -44,7 +45,7 @@ def main(name: str) -> None:
         settle(vault)
         pack(vault, DATA / f"{name}.tar.gz")
         with open_fixture(unpack(Path(copied), name)) as memory:
-            answers = collect_answers(memory)
+            answers = collect_answers(memory, name)
     text = json.dumps(answers, ensure_ascii=False, indent=1)
     (DATA / f"{name}.json").write_text(text + "\n", "utf-8")
     for ending in ("tar.gz", "json"):
@@ -64,6 +65,7 @@ def build(vault: Path) -> None:
         link_memories(memory, clock, known)
         change_memories(memory, clock, known)
         talk(memory, clock)
+        separate_users(memory, clock)
         read_documents(memory, vault)
         edit_by_hand(memory, clock, vault, known)
         use_memories(memory, clock, known)
@@ -178,6 +180,38 @@ def talk(memory: Muisti, clock: FixedClock) -> None:
     memory.append_message(slack, "system", "Aino joined the channel")
     memory.append_message(slack, "user", "Tehdään deploy huomenna klo 9, ok? 👍")
     memory.append_message(slack, "user", "部署 明天 九点")
+
+
+def separate_users(memory: Muisti, clock: FixedClock) -> None:
+    """What belongs to one user: memories, a session, core memory, a conversation, its summary."""
+    clock.at += timedelta(hours=3)
+    anna: dict[str, Any] = {"user": "anna", "project": "apollo"}
+    memory.start_session("apollo", session_id="s-anna", user="anna")
+    memory.save("I am allergic to nuts", user="anna", agent="claude-code", session_id="s-anna")
+    memory.save("Always use type hints", tier="global", categories=["Python", "style"])
+    office = [
+        memory.save(f"The office of Anna is in {town}", user="anna", kind="fact")
+        for town in ("Turku", "Oulu", "Kemi")
+    ]
+    for old, new in itertools.pairwise(office):
+        clock.at += timedelta(hours=1)
+        memory.supersede(old.id, new.id)
+    memory.delete(office[1].id, hard=True)
+    for number, said in enumerate(("Can we move the demo?", "To Friday.", "Thanks, Friday it is.")):
+        clock.at += timedelta(minutes=1)
+        role = "assistant" if number == 1 else "user"
+        memory.append_message("signal_anna", role, said, id=f"a-{number}", **anna)
+    memory.save(
+        "The demo was moved to Friday",
+        kind="summary",
+        conversation="signal_anna",
+        from_message="a-0",
+        to_message="a-1",
+        **anna,
+    )
+    memory.append_message("signal_anna", "user", "Forget this one", id="a-3", **anna)
+    memory.delete_messages("signal_anna", ["a-3"])
+    memory.core_update("user", "name", "Anna", user="anna")
 
 
 def read_documents(memory: Muisti, vault: Path) -> None:

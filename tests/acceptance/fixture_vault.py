@@ -23,6 +23,7 @@ from muisti.recall.prompt_context import compose_context
 
 DATA = Path(__file__).parents[1] / "data"
 NAME = "vault_before_ports"
+NEWEST = "vault_schema_10"
 NOW = datetime(2026, 3, 20, 12, 0, tzinfo=UTC)
 """When the questions are asked."""
 JANUARY = datetime(2026, 1, 8, tzinfo=UTC)
@@ -124,8 +125,11 @@ CONTEXTS: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-def collect_answers(memory: Muisti) -> dict[str, Any]:
-    """Return what a vault answers to every question, in JSON's types."""
+def collect_answers(memory: Muisti, name: str = NAME) -> dict[str, Any]:
+    """Return what a vault answers to every question, in JSON's types.
+
+    The oldest fixture knows no users.
+    """
     ids = sorted({one.id for one in _everything(memory)})
     alive = sorted({one.id for one in memory.list(limit=None)})
     answers = {
@@ -153,6 +157,8 @@ def collect_answers(memory: Muisti) -> dict[str, Any]:
         "explained": _explained(memory, alive[:5]),
         "exported": json.loads(memory.export_memories(format="json")),
     }
+    if name != NAME:
+        answers |= _of_a_user(memory, "anna")
     plain: dict[str, Any] = json.loads(json.dumps(jsonable(answers), ensure_ascii=False))
     return plain
 
@@ -305,6 +311,22 @@ def _results(found: SearchResults) -> list[dict[str, Any]]:
         }
         for one in found
     ]
+
+
+def _of_a_user(memory: Muisti, user: str) -> dict[str, Any]:
+    return {
+        "of a user": {
+            "list": memory.list(user=user, limit=None),
+            "core": memory.core_get(user=user),
+            "sessions": memory.list_sessions(user=user),
+            "chats": memory.list_conversations(user=user),
+            "found": [_search(memory, query, {"user": user}) for query in ("office", "demo")],
+            "of others": [_search(memory, "office of Anna", {"user": "ben"})],
+        },
+        "summaries": memory.list_summaries("signal_anna"),
+        "standing": _ids(memory.list(standing=True)),
+        "of an agent": _ids(memory.list(agent="claude-code")),
+    }
 
 
 def _by_keywords(memory: Muisti) -> dict[str, Any]:

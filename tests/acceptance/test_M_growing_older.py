@@ -6,13 +6,22 @@ import hashlib
 import math
 import re
 import shutil
+import tarfile
 from pathlib import Path
 from typing import Any
 
 import pytest
+from scripts.make_fixture_vault import build, pack, settle
 
 from muisti import Muisti
-from tests.acceptance.fixture_vault import collect_answers, open_fixture, recorded, unpack
+from tests.acceptance.fixture_vault import (
+    NAME,
+    NEWEST,
+    collect_answers,
+    open_fixture,
+    recorded,
+    unpack,
+)
 
 OUTDATED = "019b9ab0-3d80-7000-87ba-b4a19d2f2a84"
 """It was superseded on February 8 by a memory of January 8."""
@@ -64,14 +73,20 @@ def revise(expected: dict[str, Any]) -> dict[str, Any]:
     return expected
 
 
-EXPECTED = revise(recorded())
+EXPECTED = {NAME: revise(recorded()), NEWEST: recorded(NEWEST)}
 HASHING = "hashing"
 """The model of the fixture's vectors."""
 
 
+@pytest.fixture(params=EXPECTED)
+def name(request: pytest.FixtureRequest) -> str:
+    """The fixture; the quick tier has the first and the last."""
+    return str(request.param)
+
+
 @pytest.fixture
-def old_vault(tmp_path: Path) -> Path:
-    return unpack(tmp_path)
+def old_vault(tmp_path: Path, name: str) -> Path:
+    return unpack(tmp_path, name)
 
 
 def file_hashes(vault: Path) -> dict[str, str]:
@@ -124,10 +139,10 @@ def drop_scores(answers: Any) -> Any:
     return answers
 
 
-def assert_same_answers(memory: Muisti) -> None:
-    answers = collect_answers(memory)
-    del answers["contexts"][len(EXPECTED["contexts"]) :]
-    found = differences(drop_scores(EXPECTED), drop_scores(answers))
+def assert_same_answers(memory: Muisti, name: str) -> None:
+    expected, answers = EXPECTED[name], collect_answers(memory, name)
+    del answers["contexts"][len(expected["contexts"]) :]
+    found = differences(drop_scores(expected), drop_scores(answers))
     assert not found, f"{len(found)} answers differ:\n" + "\n".join(found[:20])
 
 
@@ -146,9 +161,10 @@ touched unlinked unmerged updated
 """
 
 
-def test_M1_the_fixture_has_everything() -> None:
+def test_M1_the_fixture_has_everything(name: str) -> None:
     """What the other tests compare is there to be compared."""
-    memories = EXPECTED["memories"].values()
+    expected = EXPECTED[name]
+    memories = expected["memories"].values()
     for field, values in FIELDS.items():
         assert {one[field] for one in memories} == set(values.split())
     for flag in ("trusted", "pinned"):
@@ -156,59 +172,85 @@ def test_M1_the_fixture_has_everything() -> None:
     assert {one["project"] for one in memories} == {"", "apollo", "työpöytä"}
     assert any(one["deleted_at"] for one in memories)
     assert any(one["chunk_count"] > 1 for one in memories)
-    links = [link for found in EXPECTED["links"].values() for link in found]
+    links = [link for found in expected["links"].values() for link in found]
     types = {link["type"] for link in links}
     assert types >= {"SUPERSEDES", "DEPENDS_ON", "BUILDS_ON", "CONTRADICTS"}
-    happened = {one["what"] for found in EXPECTED["history"].values() for one in found}
+    happened = {one["what"] for found in expected["history"].values() for one in found}
     assert happened >= set(HAPPENED.split())
-    assert {one["status"] for one in EXPECTED["sessions"]} == {"active", "completed"}
-    assert EXPECTED["stats"]["embedding_model"] == HASHING
-    assert len(EXPECTED["stats"]["problems"]) == 3
-    assert EXPECTED["lists"]["archived count"] == 2
-    hits = [hit for one in EXPECTED["searches"] for hit in one.get("results", [])]
+    assert {one["status"] for one in expected["sessions"]} == {"active", "completed"}
+    assert expected["stats"]["embedding_model"] == HASHING
+    assert len(expected["stats"]["problems"]) == 3
+    assert expected["lists"]["archived count"] == 2
+    if name == NEWEST:
+        assert {one["user"] for one in memories} == {"", "anna"}
+        assert any(one["categories"] for one in memories)
+        assert all(expected[key] for key in ("standing", "summaries", "of an agent"))
+        assert expected["of a user"]["core"]["user"] == {"name": "Anna"}
+    hits = [hit for one in expected["searches"] for hit in one.get("results", [])]
     assert {hit["source"] for hit in hits} == {"memory", "document", "message"}
 
 
-def test_M1_reading_an_older_vault_changes_no_file(old_vault: Path) -> None:
+@pytest.mark.exhaustive
+def test_M1_a_fixture_can_be_made_for_the_present_format(tmp_path: Path) -> None:
+    vault = tmp_path / "vault"
+    build(vault)
+    settle(vault)
+    made = tmp_path / "made.tar.gz"
+    pack(vault, made)
+    with tarfile.open(made) as archive:
+        archive.extractall(tmp_path / "copy", filter="data")
+    with open_fixture(tmp_path / "copy" / "vault") as memory:
+        assert collect_answers(memory, NEWEST).keys() == EXPECTED[NEWEST].keys()
+
+
+@pytest.mark.exhaustive(keep=1)
+def test_M1_reading_an_older_vault_changes_no_file(old_vault: Path, name: str) -> None:
     before = file_hashes(old_vault)
     for settings in ({}, {"embedder": "none"}):
         with open_fixture(old_vault, **settings) as memory:
-            collect_answers(memory)
+            collect_answers(memory, name)
             memory.sync()
         assert file_hashes(old_vault) == before
 
 
-def test_M1_rebuilding_the_index_of_an_older_vault_changes_no_file(old_vault: Path) -> None:
+@pytest.mark.exhaustive(keep=1)
+def test_M1_rebuilding_the_index_of_an_older_vault_changes_no_file(
+    old_vault: Path, name: str
+) -> None:
     before = file_hashes(old_vault)
     shutil.rmtree(old_vault / ".muisti")
     with open_fixture(old_vault) as memory:
         memory.reindex()
-        collect_answers(memory)
+        collect_answers(memory, name)
     assert file_hashes(old_vault) == before
 
 
-def test_M1_an_older_index_gives_the_same_answers(old_vault: Path) -> None:
+def test_M1_an_older_index_gives_the_same_answers(old_vault: Path, name: str) -> None:
     with open_fixture(old_vault) as memory:
-        assert_same_answers(memory)
+        assert_same_answers(memory, name)
 
 
-def test_M1_an_older_vault_without_its_index_gives_the_same_answers(old_vault: Path) -> None:
+def test_M1_an_older_vault_without_its_index_gives_the_same_answers(
+    old_vault: Path, name: str
+) -> None:
     shutil.rmtree(old_vault / ".muisti")
     with open_fixture(old_vault) as memory:
         memory.reindex()
-        assert_same_answers(memory)
+        assert_same_answers(memory, name)
 
 
+@pytest.mark.exhaustive(keep=1)
 def test_M1_an_older_vault_without_its_index_opens_without_being_told_to_rebuild(
-    old_vault: Path,
+    old_vault: Path, name: str
 ) -> None:
     shutil.rmtree(old_vault / ".muisti")
     with open_fixture(old_vault) as memory:
         memory.reindex_missing()
-        assert_same_answers(memory)
+        assert_same_answers(memory, name)
 
 
-def test_M1_rebuilding_keeps_the_vectors_of_unchanged_texts(old_vault: Path) -> None:
+@pytest.mark.exhaustive(keep=1)
+def test_M1_rebuilding_keeps_the_vectors_of_unchanged_texts(old_vault: Path, name: str) -> None:
     """Without an embedder: every vector that is there afterwards was there before."""
     with open_fixture(old_vault, embedder="none") as memory:
         assert_all_vectors(memory)
@@ -216,7 +258,7 @@ def test_M1_rebuilding_keeps_the_vectors_of_unchanged_texts(old_vault: Path) -> 
         assert_all_vectors(memory)
     with open_fixture(old_vault) as memory:
         assert memory.reindex_missing() == 0
-        assert_same_answers(memory)
+        assert_same_answers(memory, name)
 
 
 def assert_all_vectors(memory: Muisti) -> None:
@@ -225,8 +267,8 @@ def assert_all_vectors(memory: Muisti) -> None:
     assert {one.embedding_model for one in memory.list(limit=None)} == {HASHING}
 
 
-def test_M1_exchanges_that_an_older_process_left_are_extracted(old_vault: Path) -> None:
-    before = len(EXPECTED["lists"]["newest"])
+def test_M1_exchanges_that_an_older_process_left_are_extracted(old_vault: Path, name: str) -> None:
+    before = len(EXPECTED[name]["lists"]["newest"])
     with Muisti.open(old_vault) as memory:
         assert memory.flush(timeout=60)
         extracted = [one.content for one in memory.list(limit=None) if one.source == "extracted"]
@@ -235,7 +277,9 @@ def test_M1_exchanges_that_an_older_process_left_are_extracted(old_vault: Path) 
     assert not list((old_vault / ".queue").glob("*.jsonl"))
 
 
-def test_M1_an_older_memory_can_be_changed_and_keeps_what_people_wrote(old_vault: Path) -> None:
+def test_M1_an_older_memory_can_be_changed_and_keeps_what_people_wrote(
+    old_vault: Path, name: str
+) -> None:
     with open_fixture(old_vault) as memory:
         (printer,) = [one for one in memory.list(limit=None) if one.title == "The printer"]
         path = old_vault / str(printer.file_path)
