@@ -34,11 +34,11 @@ demo: $(RUN_READY)  ## a tour on a temporary vault
 	@$(RUN_BIN)/muisti demo
 
 test: $(READY)  ## every promise at least once; no browser, no Node, no fuzzing
-	$(BIN)/python -m pytest -n auto --durations=10 --durations-min=5
+	$(BIN)/python -m pytest -n auto --dist worksteal --durations=10 --durations-min=5
 
 test-all: $(READY)  ## the whole suite, as CI runs it
 	@$(BIN)/python scripts/node.py browser
-	MUISTI_TESTS=all $(BIN)/python -m pytest -n auto --ignore=tests/agents --durations=20 --durations-min=5
+	MUISTI_TESTS=all $(BIN)/python -m pytest -n auto --dist worksteal --ignore=tests/agents --durations=20 --durations-min=5
 	@$(MAKE) --no-print-directory test-agents
 
 test-agents: $(READY)  ## real agents from npm; skips, with a message, what cannot be installed
@@ -47,7 +47,7 @@ test-agents: $(READY)  ## real agents from npm; skips, with a message, what cann
 
 test-long: $(READY)  ## the counts that take hours: every crash point, thousands of requests
 	@$(BIN)/python scripts/node.py browser
-	MUISTI_TESTS=long MUISTI_FUZZ=$(or $(EXAMPLES),400) $(BIN)/python -m pytest -n auto --ignore=tests/agents
+	MUISTI_TESTS=long MUISTI_FUZZ=$(or $(EXAMPLES),400) $(BIN)/python -m pytest -n auto --dist worksteal --ignore=tests/agents
 
 faults: $(READY)  ## only the crash tests of test-long
 	MUISTI_TESTS=long $(BIN)/python -m pytest tests/faults -n auto

@@ -4,6 +4,7 @@ folders.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -24,6 +25,18 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("muisti")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Keep the folders of `make test` in memory: most tests wait for a disk more than they work.
+
+    `make test-all` uses the disk.
+    """
+    if not tiers.ALL and tiers.can_hold_vaults(SHARED_MEMORY):
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(SHARED_MEMORY))
+
+
+SHARED_MEMORY = Path("/dev/shm")
 
 
 @pytest.hookimpl(tryfirst=True)  # before the order is shuffled, so that a sample is always the same

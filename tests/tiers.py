@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import TypeVar
 
 import pytest
@@ -20,6 +21,8 @@ ALL = TIER != "quick"
 LONG = TIER == "long"
 CASES = 2
 """How many cases of a parametrised test run in `make test`: the first and the last."""
+ROOM = 2 << 30
+"""Bytes that must be free where the temporary folders of `make test` are."""
 
 
 def spread(cases: Iterable[T], count: int) -> list[T]:
@@ -45,6 +48,16 @@ def amount(quick: int, all: int, long: int | None = None) -> int:
 def steps(most: int) -> range:
     """Return the steps to fail at, from the first: each of them, or in `make test` every fourth."""
     return range(1, most, 1 if ALL else 4)
+
+
+def can_hold_vaults(folder: Path) -> bool:
+    """Return whether temporary folders may be there: it has room, and programs in it may run."""
+    try:
+        status = os.statvfs(folder)
+    except OSError:
+        return False
+    has_room = status.f_bavail * status.f_frsize >= ROOM
+    return has_room and not status.f_flag & os.ST_NOEXEC and os.access(folder, os.W_OK)
 
 
 def choose(items: Sequence[pytest.Item]) -> tuple[list[pytest.Item], list[pytest.Item]]:

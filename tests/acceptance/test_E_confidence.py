@@ -62,6 +62,7 @@ def contents(results: SearchResults | list[SearchResult]) -> list[str]:
     return [result.memory.content for result in results]
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("query", OFF_TOPIC)
 def test_E5_gibberish_and_off_topic_queries_have_no_good_match(
@@ -81,6 +82,7 @@ def test_E5_the_answer_is_a_good_match(filled: Muisti, query: str, answer: str, 
     assert not found[0].weak
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("mode", MODES)
 def test_E5_the_score_does_not_depend_on_the_size_of_the_vault(opened: Opener, mode: Mode) -> None:
     memory = opened()
@@ -159,6 +161,7 @@ TEXTS = st.lists(
 QUERIES = st.lists(st.sampled_from([*WORDS, "unknown"]), min_size=1, max_size=4).map(" ".join)
 
 
+@pytest.mark.exhaustive(keep=1)
 @settings(max_examples=40, deadline=None)
 @given(
     st.sampled_from([*(query for query, _ in ANSWERED), *OFF_TOPIC, "the printer failed"]),

@@ -57,6 +57,7 @@ def test_E2_the_vector_mode_answers_as_many_as_asked(memory: Muisti) -> None:
     assert len(memory.search("zebra crossing", mode="vector", limit=50)) == 5
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("mode", ["vector", "hybrid"])
 def test_E2_filters_work_inside_so_that_the_limit_is_filled(
     opened: Opener, clock: FakeClock, mode: Mode

@@ -49,6 +49,7 @@ def test_M2_the_list_is_sorted_and_whole() -> None:
     assert all(names == sorted(set(names)) for names in RECORDED.values())
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize(
     "name",
     [

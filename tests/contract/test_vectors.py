@@ -78,10 +78,12 @@ class TestBits(OnSqlite):
     kind = "bits"
 
 
+@pytest.mark.exhaustive
 class TestHnsw(OnSqlite):
     kind = "hnsw"
 
 
+@pytest.mark.exhaustive
 class TestSqliteVec(OnSqlite):
     kind = "sqlite-vec"
 

@@ -15,6 +15,7 @@ from muisti.ports import IndexChanges, SearchIndex, Term, Words
 from muisti.recall.matching import find_similar_words
 from muisti.remember.index_rows import project_memory
 from tests.contract.making import SHARED_SUITE, add, filed, find, find_ids, ident, remove
+from tests.tiers import sample
 from tests.unit.making import NOON
 
 NAUGHTY = next(
@@ -319,8 +320,9 @@ class WordsContract:
     def test_every_naughty_string_is_a_safe_query_and_is_found(self, index: SearchIndex) -> None:
         assert NAUGHTY is not None
         naughty = [text for text in json.loads(NAUGHTY.read_text("utf-8")) if text.strip()]
-        add(index, *(filed(n, text) for n, text in enumerate(naughty)))
         assert len(naughty) > 400
+        naughty = sample(naughty, 80)
+        add(index, *(filed(n, text) for n, text in enumerate(naughty)))
         missed = [
             text
             for n, text in enumerate(naughty)

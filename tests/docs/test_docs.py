@@ -30,6 +30,7 @@ def _blocks(page: Path, language: str) -> list[str]:
     )
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize(
     "page", ["README.md", "docs/conversations.md", "docs/chat-bot.md", "docs/users.md"]
 )
@@ -88,6 +89,7 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
+@pytest.mark.exhaustive
 def test_generated_pages_are_fresh() -> None:
     done = subprocess.run(
         [sys.executable, "scripts/docs.py", "--check"],

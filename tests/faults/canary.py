@@ -128,9 +128,10 @@ def _fill(memory: Muisti, signature: inspect.Signature, argument: str) -> dict[s
 
 
 def _write_file(name: str, suffix: str) -> str:
-    path = (
-        Path(tempfile.mkdtemp(prefix="muisti-canary-")) / f"{name[:200].replace('/', '-')}{suffix}"
-    )
+    """Write a file with the secret in its path: with a slash, part of it is a folder."""
+    name = "notes" if "//" in name else name[:200].lstrip("/")  # no path has two slashes
+    path = Path(tempfile.mkdtemp(prefix="muisti-canary-")) / f"{name}{suffix}"
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("[]" if suffix == ".json" else "# Notes\n\nSome text.\n")
     return str(path)
 

@@ -47,6 +47,7 @@ def test_K2_error_at_every_step(
     )
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize(
     ("code", "forever"),
     [(errno.EIO, False), (errno.ENOSPC, True)],

@@ -87,6 +87,7 @@ def test_B6_other_connections_are_open(vault: Path, clock: Clock) -> None:
         assert leaks(vault, CANARIES) == []
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("k", range(1, 12, 2))
 def test_B6_what_a_killed_rebuild_left_goes_too(vault: Path, clock: Clock, k: int) -> None:
     with bootstrap.open(vault, clock=clock) as memory:

@@ -14,12 +14,13 @@ from muisti import Memory, Muisti, bootstrap
 from muisti.lifecycle import retention as clean
 from muisti.storage.clock import SystemClock
 from tests.conftest import FakeClock
+from tests.tiers import amount
 
 from .crash import killed_at
 from .invariants import check_rebuild, check_sound, everything
 from .test_processes import together
 
-COUNT = 240
+COUNT = amount(quick=90, all=240)
 PROTECTED = ("decision", "pinned", "active")
 
 
@@ -158,6 +159,7 @@ def _erase(other: Muisti, id_: str) -> None:
     other.delete(id_, hard=True)
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize(
     "change", [_pin, _decide, _go_on, _trash, _erase], ids=lambda change: change.__name__
 )
@@ -333,6 +335,7 @@ def test_G4_killed_after_some_were_moved(vault: Path, clock: FakeClock, k: int) 
     check_rebuild(vault, clock)
 
 
+@pytest.mark.exhaustive
 def test_G4_two_processes_evict_while_another_pins(vault: Path) -> None:
     """Each memory goes once or stays, and none goes that was pinned."""
     with bootstrap.open(vault) as memory:

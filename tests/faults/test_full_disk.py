@@ -97,6 +97,7 @@ def test_K2_reads_work_in_an_open_vault(small: Path, clock: Clock) -> None:
     check_rebuild(vault, clock)
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("sync_on_open", [True, False], ids=["sync", "no sync"])
 def test_K2_reads_work_in_a_vault_that_is_opened(
     small: Path, clock: Clock, sync_on_open: bool

@@ -80,6 +80,7 @@ def test_K2_damaged_while_closed(
     check_rebuild(vault, clock)
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda d: d.__name__.strip("_"))
 def test_K2_damaged_while_open(vault: Path, clock: Clock, damage: Callable[[Path], None]) -> None:
     """Whoever has it open answers rightly or heals; so does whoever comes next."""
@@ -116,6 +117,7 @@ def test_K2_garbage_in_the_pointer(vault: Path, clock: Clock, pointer: bytes) ->
     check_rebuild(vault, clock)
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("what", ["current", "tmp", "lock", "."])
 def test_B3_index_folder_removed_in_part_while_two_have_it_open(
     vault: Path, clock: Clock, what: str
@@ -269,6 +271,7 @@ TAMPERINGS = [
 ]
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("sql", TAMPERINGS)
 def test_K2_verify_reports_tampering_and_reindex_cures_it(
     vault: Path, clock: Clock, sql: str

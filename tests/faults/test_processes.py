@@ -9,6 +9,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from muisti import bootstrap
 from muisti.storage.clock import SystemClock
 from tests.tiers import amount
@@ -16,7 +18,7 @@ from tests.tiers import amount
 from .invariants import check_rebuild, check_sound, everything, markdown_files
 
 WORKER = Path(__file__).with_name("workers.py")
-SAVES = amount(quick=25, all=250)
+SAVES = amount(quick=10, all=250)
 MIXED = amount(quick=30, all=120)
 REINDEXES = amount(quick=5, all=25)
 
@@ -82,6 +84,7 @@ def test_K1_mixed_operations_of_four_processes(vault: Path) -> None:
     _check_mixed(vault, said)
 
 
+@pytest.mark.exhaustive
 def test_K1_reindex_in_a_loop_while_others_write_and_read(vault: Path) -> None:
     with bootstrap.open(vault) as memory:
         memory.save("The shared memory", salience=0.5)
@@ -96,6 +99,7 @@ def test_K1_reindex_in_a_loop_while_others_write_and_read(vault: Path) -> None:
     _check_mixed(vault, [one for one in said if "mine" in one])
 
 
+@pytest.mark.exhaustive
 def test_K2_verify_while_others_write(vault: Path) -> None:
     with bootstrap.open(vault) as memory:
         memory.save("The shared memory", salience=0.5)

@@ -95,6 +95,7 @@ def _count(template: Path, call: str) -> int:
     return len(re.findall(rf"^\d+ +{call}\(", log.read_text(), re.MULTILINE))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("call", CALLS)
 def test_K2_killed_at_a_system_call(template: Path, states: list[State], call: str) -> None:
     total = _count(template, call)

@@ -252,6 +252,7 @@ def test_K1_eight_writers_of_one_talk(vault: Path) -> None:
     _check_writers(vault, 8, count)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.usefixtures("_talkers")
 def test_K1_reindex_while_others_talk(vault: Path) -> None:
     count = amount(quick=20, all=60, long=300)

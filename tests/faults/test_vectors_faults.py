@@ -98,6 +98,7 @@ def check_vectors(memory: Muisti, count: int) -> None:
     assert report.ok, report.problems
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("how", ["reindex", "open"])
 def test_B3_without_the_index_the_same_searches_give_the_same_answers(
     opened: Opener, vault: Path, how: str
@@ -278,6 +279,7 @@ def _waiting(opened: Opener, count: int) -> None:
         memory.save_batch([f"Remark {n} on subject {n * 7919}" for n in range(count)])
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("batches", [0, 1, 2])
 def test_K2_killed_while_vectors_are_made(
     opened: Opener, vault: Path, server: EmbedServer, batches: int
@@ -305,6 +307,7 @@ def test_K2_killed_while_vectors_are_made(
     check_vectors(memory, 80)
 
 
+@pytest.mark.exhaustive
 def test_K2_killed_at_any_moment_of_filling(
     opened: Opener, vault: Path, server: EmbedServer
 ) -> None:
@@ -325,6 +328,7 @@ def test_K2_killed_at_any_moment_of_filling(
     check_vectors(memory, 150)
 
 
+@pytest.mark.exhaustive
 def test_K1_two_processes_fill_at_once(opened: Opener, vault: Path, server: EmbedServer) -> None:
     _waiting(opened, 150)
     both = [_process(vault, server, "wait") for _ in range(2)]

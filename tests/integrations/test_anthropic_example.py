@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import anyio
+import pytest
 from anthropic import AsyncAnthropic
 
 from muisti import MemoryService
@@ -37,6 +38,7 @@ def run(api: MessagesApi, vault: Path, said: str) -> str:
     return done.stdout
 
 
+@pytest.mark.exhaustive
 def test_J6_the_example_remembers_across_runs(vault: Path) -> None:
     with serving() as api:
         api.script = [

@@ -175,5 +175,5 @@ def test_G4_maintenance_runs_in_a_vault_without_files(monkeypatch: pytest.Monkey
         monkeypatch.setattr(memory, "upkeep", noted)
         monkeypatch.setattr(memory, "sync", lambda **_: pytest.fail("there is nothing to sync"))
         with served(memory, watch=True, maintenance_after=0.0) as url:
-            assert httpx2.get(f"{url}/api/stats").json()["totalCount"] == 1
+            assert httpx2.get(f"{url}/api/stats", timeout=60).json()["totalCount"] == 1
             until(lambda: done)

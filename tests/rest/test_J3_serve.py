@@ -56,13 +56,14 @@ def serving(vault: Path, *arguments: str) -> Iterator[tuple[subprocess.Popen[str
         process.communicate()
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
 def test_J3_it_serves_until_a_signal(vault: Path, sign: signal.Signals) -> None:
     with serving(vault) as (process, url):
-        assert httpx2.get(f"{url}/api/stats").json()["totalCount"] == 1
+        assert httpx2.get(f"{url}/api/stats", timeout=60).json()["totalCount"] == 1
         assert (
             httpx2.post(
-                f"{url}/api/memories", json={"content": "The office is in Oulu"}
+                f"{url}/api/memories", json={"content": "The office is in Oulu"}, timeout=60
             ).status_code
             == 201
         )
@@ -87,9 +88,11 @@ def test_K3_token_file(vault: Path, tmp_path: Path) -> None:
     assert "is readable by other users" in told
     file.chmod(0o600)
     with serving(vault, "--token-file", str(file)) as (_, url):
-        assert httpx2.get(f"{url}/api/stats").status_code == 401
+        assert httpx2.get(f"{url}/api/stats", timeout=60).status_code == 401
         assert (
-            httpx2.get(f"{url}/api/stats", headers={"Authorization": f"Bearer {TOKEN}"}).status_code
+            httpx2.get(
+                f"{url}/api/stats", headers={"Authorization": f"Bearer {TOKEN}"}, timeout=60
+            ).status_code
             == 200
         )
 
@@ -117,10 +120,10 @@ def test_I1_a_restarted_server_extracts_what_was_queued(vault: Path) -> None:
     (vault / "muisti.toml").write_text(f'embedder = "none"\n{unreachable}')
     body = {"userMessage": "I moved to Turku last month.", "assistantResponse": "Noted."}
     with serving(vault) as (process, url):
-        answer = httpx2.post(f"{url}/api/extract", json={"sessionId": "s1", **body})
+        answer = httpx2.post(f"{url}/api/extract", json={"sessionId": "s1", **body}, timeout=60)
         assert answer.status_code == 202, answer.text
         process.kill()
         process.wait()
     (vault / "muisti.toml").write_text('embedder = "none"\n')
     with serving(vault) as (_, url):
-        until(lambda: httpx2.get(f"{url}/api/stats").json()["totalCount"] > 1)
+        until(lambda: httpx2.get(f"{url}/api/stats", timeout=60).json()["totalCount"] > 1)

@@ -23,7 +23,7 @@ HEAD = "POST /api/memories HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: applicat
 def base(memory: Muisti) -> Iterator[str]:
     with served(memory, body_limit=2**20, body_seconds=1.0, header_seconds=1.0) as base:
         yield base
-        assert httpx2.get(f"{base}/health").json() == {"status": "ok"}
+        assert httpx2.get(f"{base}/health", timeout=60).json() == {"status": "ok"}
         assert memory.get_stats().total_count == 0
 
 
@@ -74,7 +74,10 @@ def test_K3_a_chunked_body_over_the_limit_gets_a_response(base: str, connected: 
 
     check_problem(
         httpx2.post(
-            f"{base}/api/memories", content=pieces(), headers={"Content-Type": "application/json"}
+            f"{base}/api/memories",
+            content=pieces(),
+            headers={"Content-Type": "application/json"},
+            timeout=60,
         ),
         413,
         "too-large",
@@ -93,7 +96,7 @@ def test_K3_a_declared_length_over_the_limit_is_refused_unread(
 
 
 def test_K3_a_refused_client_gets_the_reason_and_can_continue(base: str) -> None:
-    with httpx2.Client(base_url=base) as client:
+    with httpx2.Client(base_url=base, timeout=60) as client:
         for _ in range(5):
             refused = client.post(
                 "/api/memories", content=b"x" * 60_000, headers={"Content-Type": "text/plain"}
@@ -174,7 +177,7 @@ def test_K3_a_hundred_slow_clients_do_not_keep_others_out(base: str, connected: 
     for one in slow:
         one.sendall(f"{HEAD}Content-Length: 1000\r\n\r\n".encode())
     begun = time.monotonic()
-    assert httpx2.get(f"{base}/api/stats").status_code == 200
+    assert httpx2.get(f"{base}/api/stats", timeout=60).status_code == 200
     assert time.monotonic() - begun < 60
 
 

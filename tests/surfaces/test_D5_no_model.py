@@ -48,6 +48,7 @@ def state(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_p
     return str(request.param)
 
 
+@pytest.mark.exhaustive(keep=1)
 def test_D1_D5_without_weights_it_works_by_keyword_and_says_so(state: str, vault: Path) -> None:
     text = "The parser lives in src/parse.py"
     saved = run(state, vault, "save", text, "--json")

@@ -19,6 +19,7 @@ from muisti.errors import VaultNotTrusted
 from muisti.settings import HARMLESS, Settings, load_settings
 from tests.chat_server import ChatServer, serving
 from tests.rest.conftest import client_of
+from tests.surfaces.cli.forking import run_command
 from tests.surfaces.mcp.clients import get_text, read_resource, run, spawn_agent
 from tests.surfaces.strangers import (
     OUTSIDE,
@@ -56,15 +57,7 @@ def clone(tmp_path: Path, server: ChatServer, monkeypatch: pytest.MonkeyPatch) -
 def cli(
     *arguments: str, cwd: Path | None = None, code: int = 0
 ) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [sys.executable, "-m", "muisti", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=cwd,
-        stdin=subprocess.DEVNULL,
-        env={**os.environ, "COLUMNS": "200", "NO_COLOR": "1"},
-    )
+    done = run_command(arguments, {**os.environ, "COLUMNS": "200", "NO_COLOR": "1"}, cwd)
     assert done.returncode == code, done.stdout + done.stderr
     assert "Traceback" not in done.stderr
     return done
@@ -134,14 +127,7 @@ def test_K6_the_command_line_says_so(clone: Path) -> None:
         ["delete", "--yes", "x" * 4],
         ["core", "set", "user", "a", "b"],
     ):
-        done = subprocess.run(
-            [sys.executable, "-m", "muisti", *command],
-            capture_output=True,
-            text=True,
-            check=False,
-            stdin=subprocess.DEVNULL,
-        )
-        assert done.returncode != 0
+        assert run_command(command, os.environ).returncode != 0
     assert "muisti trust" in cli("save", CANARY, code=1).stderr
     assert "muisti trust" in cli("model", "use", "all-MiniLM-L6-v2", code=1).stderr
     assert "extractor = 'rules'" in cli("settings").stdout

@@ -70,6 +70,7 @@ def kept_in_order(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return order.run(order_vaults.Plan.quick([80, 100], tmp_path_factory.mktemp("order")))
 
 
+@pytest.mark.exhaustive
 def test_order_compares_every_kind_of_save_and_tells_its_steps(kept_in_order: Any) -> None:
     kinds = {"new", "the same again", "nearly the same", "common words"}
     assert kept_in_order["save"].keys() == kept_in_order["shares"].keys() == kinds
@@ -81,16 +82,19 @@ def test_order_compares_every_kind_of_save_and_tells_its_steps(kept_in_order: An
     )
 
 
+@pytest.mark.exhaustive
 def test_order_fades_as_numpy_does(kept_in_order: Any) -> None:
     assert kept_in_order["fade"]["faded"] > 0
     assert kept_in_order["fade"]["difference"] < order_vaults.MOST_DIFFERENCE
 
 
+@pytest.mark.exhaustive
 def test_order_moves_and_takes_apart(kept_in_order: Any) -> None:
     assert kept_in_order["evict"]["moved"] > 0
     assert kept_in_order["history"]["unmerge"]["runs"] == 2
 
 
+@pytest.mark.exhaustive
 def test_order_tables_fit_the_page(kept_in_order: Any, tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(tables.PAGE.read_text("utf-8"), "utf-8")

@@ -41,6 +41,7 @@ def test_I1_a_chat_remembers_across_restarts(vault: Path) -> None:
     ]
 
 
+@pytest.mark.exhaustive
 def test_A3_a_chat_tells_ben_nothing_of_anna(vault: Path) -> None:
     assert said(vault, "My dog is called Musti.", user="anna") == ["I will remember that."]
     question = "What is my dog called?"

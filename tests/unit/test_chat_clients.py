@@ -183,6 +183,7 @@ def test_thoughts_are_no_part_of_the_text(server: ChatServer) -> None:
         chat.close()
 
 
+@pytest.mark.exhaustive(keep=8)
 @pytest.mark.parametrize(
     "step",
     [

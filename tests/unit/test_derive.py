@@ -191,6 +191,7 @@ _MEGABYTE = {
 }
 
 
+@pytest.mark.exhaustive(keep=8)
 @pytest.mark.parametrize("text", _MEGABYTE.values(), ids=_MEGABYTE.keys())
 @pytest.mark.parametrize("function", [simhash, hash_content, derive_title, extract_concepts])
 def test_a_megabyte_takes_linear_time(function, text) -> None:

@@ -75,6 +75,7 @@ def test_what_passes_by_itself_is_tried_again(
     assert embedder.is_ready()
 
 
+@pytest.mark.exhaustive(keep=8)
 @pytest.mark.parametrize(
     ("step", "error"),
     [

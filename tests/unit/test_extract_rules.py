@@ -433,6 +433,7 @@ def test_what_is_fenced_in_is_never_kept(text: str) -> None:
     )
 
 
+@pytest.mark.exhaustive(keep=8)
 @pytest.mark.parametrize(
     "piece",
     [

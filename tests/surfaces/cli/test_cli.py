@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from muisti.surfaces.cli.main import GROUPS, MODULES
+from tests.surfaces.cli.forking import run_command
 
 
 class Cli:
@@ -29,15 +30,7 @@ class Cli:
     def run(
         self, *arguments: str, given: str | None = None, code: int = 0
     ) -> subprocess.CompletedProcess[str]:
-        done = subprocess.run(
-            [sys.executable, "-m", "muisti", *arguments],
-            input=given,
-            capture_output=True,
-            text=True,
-            check=False,
-            env=self.environment,
-            cwd=self.cwd,
-        )
+        done = run_command(arguments, self.environment, self.cwd, given or "")
         assert done.returncode == code, done.stderr
         assert "Traceback" not in done.stderr
         return done
@@ -48,7 +41,9 @@ class Cli:
 
 @pytest.fixture
 def cli(vault: Path, tmp_path: Path) -> Cli:
-    return Cli(vault, tmp_path)
+    made = Cli(vault, tmp_path)
+    made.environment["MUISTI_EMBEDDER"] = "none"  # a model takes long to load
+    return made
 
 
 def test_J2_without_a_vault_it_explains_itself(cli: Cli, vault: Path) -> None:

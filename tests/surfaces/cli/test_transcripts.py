@@ -115,6 +115,7 @@ def to_pattern(expected: str, known: dict[str, str]) -> str:
     return pattern
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("path", TRANSCRIPTS, ids=lambda path: path.stem)
 def test_J2_a_transcript_is_what_happens(path: Path) -> None:
     with TemporaryDirectory(prefix="m") as folder:  # a short path, so that no table wraps

@@ -324,6 +324,7 @@ def _work_and_die_at(step: str, vault: Path) -> None:
         os._exit(1)
 
 
+@pytest.mark.exhaustive
 def test_K1_many_sessions_at_once(hook: Hook) -> None:
     import threading
 

@@ -14,6 +14,7 @@ from muisti.recall.fence import OPENING, fence_text
 from muisti.surfaces.hooks import novelty
 from muisti.surfaces.hooks.strip_recalled import strip_recalled
 from tests.surfaces.hooks.conftest import Hook
+from tests.tiers import amount
 from tests.unit.making import a_memory
 
 FACT = "We decided to use PostgreSQL as the database of the otter service"
@@ -143,7 +144,8 @@ def test_J6_a_memory_that_is_recalled_often_stays_one_and_as_it_is(hook: Hook) -
     with hook.open() as memory:
         before = memory.save(FACT, kind="decision", project="otters", importance=0.6)
         files = sorted(hook.vault.rglob("*.md"))
-    for turn in range(20):
+    turns = amount(quick=5, all=20)
+    for turn in range(turns):
         session = f"s{turn // 5}"
         if turn % 5 == 0:
             context = hook("SessionStart", source="startup", session=session)
@@ -179,7 +181,7 @@ def test_J6_a_memory_that_is_recalled_often_stays_one_and_as_it_is(hook: Hook) -
     )
     assert after.salience <= before.salience
     assert after.access_count == before.access_count
-    assert len(said) > 20
+    assert len(said) > turns
     assert not any("<memor" in text or FACT in text for text in said)
     assert [
         path for path in sorted(hook.vault.rglob("*.md")) if "PostgreSQL" in path.read_text("utf-8")

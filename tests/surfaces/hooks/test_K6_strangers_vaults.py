@@ -56,6 +56,7 @@ def contents(folder: Path) -> str:
     )
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("settings", ["hostile", "", 'extractor = "anthropic"\n'])
 def test_K6_a_planted_clone_gets_and_gives_nothing(
     hook: Hook, tmp_path: Path, server: ChatServer, settings: str

@@ -396,6 +396,7 @@ def test_A3_an_agent_sees_its_own_user_only(vault: Path) -> None:
         assert all(one.title != "Mine" for one in memory.list())
 
 
+@pytest.mark.exhaustive
 def test_A3_the_user_is_an_option_or_a_setting(vault: Path) -> None:
     async def save(*arguments: str, content: str) -> str:
         async with spawn_agent(vault, *arguments) as client:

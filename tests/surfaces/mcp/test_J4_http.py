@@ -64,7 +64,7 @@ def test_J4_the_same_tools_over_http(memory: Muisti, mode: str) -> None:
 
     with served(memory) as url:
         run(lambda: work(url))
-        assert httpx2.get(f"{url}/api/stats").json()["totalCount"] == 1
+        assert httpx2.get(f"{url}/api/stats", timeout=60).json()["totalCount"] == 1
     kept = memory.list()[0]
     assert kept.trusted is False
     assert kept.source.startswith("agent")
@@ -84,11 +84,13 @@ def test_K3_the_token_is_required(memory: Muisti) -> None:
     with served(memory, token=TOKEN) as url:
         for headers in ({}, {"Authorization": "Bearer wrong"}):
             check_problem(
-                httpx2.post(f"{url}/mcp", json=PING, headers={**ACCEPT, **headers}),
+                httpx2.post(f"{url}/mcp", json=PING, headers={**ACCEPT, **headers}, timeout=60),
                 401,
                 "wrong-token",
             )
-        check_problem(httpx2.get(f"{url}/mcp?token={TOKEN}", headers=ACCEPT), 401, "wrong-token")
+        check_problem(
+            httpx2.get(f"{url}/mcp?token={TOKEN}", headers=ACCEPT, timeout=60), 401, "wrong-token"
+        )
         run(lambda: work(url))
     assert memory.get_stats().total_count == 1
 
@@ -155,7 +157,7 @@ def test_J4_a_listening_agent_does_not_block_shutdown(memory: Muisti) -> None:
         served(memory) as url,
         httpx2.Client(timeout=30) as http,
     ):  # `served` asserts that the server ends
-        httpx2.post(f"{url}/mcp", json=PING, headers=ACCEPT)
+        httpx2.post(f"{url}/mcp", json=PING, headers=ACCEPT, timeout=60)
         listening = http.build_request("GET", f"{url}/mcp", headers={"Accept": "text/event-stream"})
         answer = http.send(listening, stream=True)
         assert answer.status_code in (200, 405)

@@ -38,6 +38,7 @@ SAVING = {
 }  # fmt: skip
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_J4_every_tool_works(vault: Path, mode: str) -> None:
     async def work() -> None:
@@ -300,6 +301,7 @@ def test_J4_it_starts_before_vault_and_model_are_open(tmp_path: Path) -> None:
         process.communicate()
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("end", ["close", signal.SIGTERM, signal.SIGINT])
 def test_J4_it_stops_cleanly_and_keeps_everything(vault: Path, end: str | signal.Signals) -> None:
     process = raw(vault)

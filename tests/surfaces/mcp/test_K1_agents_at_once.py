@@ -25,7 +25,7 @@ from tests.surfaces.mcp.clients import (
 from tests.tiers import amount
 
 CALLS = amount(quick=6, all=60, long=1_000)
-AGENTS = 4
+AGENTS = amount(quick=2, all=4)
 WORDS = (
     "anchor basil copper drum ember fjord granite harbour iris juniper kettle lantern meadow nickel otter pepper quartz "
     "ribbon saddle timber umber violin willow xylem yarrow zinc amber birch cedar dune elm fern glacier hazel indigo jade"

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from muisti.surfaces.setup.agents import Machine
+from tests.surfaces.cli.forking import run_command
 
 
 class Home:
@@ -31,15 +31,7 @@ class Home:
     def run(
         self, *arguments: str, code: int = 0, given: str = ""
     ) -> subprocess.CompletedProcess[str]:
-        done = subprocess.run(
-            [sys.executable, "-m", "muisti", *arguments],
-            input=given,
-            capture_output=True,
-            text=True,
-            check=False,
-            env=self.environment,
-            cwd=self.folder,
-        )
+        done = run_command(arguments, self.environment, self.folder, given)
         assert done.returncode == code, done.stdout + done.stderr
         assert "Traceback" not in done.stderr
         return done
