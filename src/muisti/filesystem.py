@@ -11,6 +11,7 @@ import errno
 import os
 import re
 import stat
+import threading
 import unicodedata
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -129,6 +130,57 @@ class FileSystem:
 system = FileSystem()
 
 
+_MOST_HELD = 64
+"""Folders that are kept open at once, well below the limit of open files."""
+
+
+class HeldFolders(threading.local):
+    """Folders of a tree that a thread keeps open, for work on many files of a few folders.
+
+    A folder that is replaced by a link meanwhile is not followed: its descriptor stays that of the
+    folder.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._known: dict[tuple[str, ...], int] | None = None
+
+    @contextmanager
+    def hold(self) -> Iterator[None]:
+        """Open each folder only once until the end of the block."""
+        if self._known is not None or not system.can_walk:
+            yield
+            return
+        self._known = {}
+        try:
+            yield
+        finally:
+            folders, self._known = self._known, None
+            for fd in folders.values():
+                os.close(fd)
+
+    def open(self, names: tuple[str, ...]) -> int | None:
+        """Return the descriptor of a folder; None outside of a block, or if too many are open."""
+        known = self._known
+        if known is None:
+            return None
+        fd = known.get(names)
+        if fd is None and len(known) < _MOST_HELD:
+            if not names:
+                fd = system.open(str(self._root), system.search | system.folder_only)
+            elif (above := self.open(names[:-1])) is not None:
+                fd = _open_folder(names[-1], above, names, system.search)
+            if fd is not None:
+                known[names] = fd
+        return fd
+
+    def release(self, names: Sequence[str]) -> None:
+        """Open a folder and those below it again at the next use: it was made or removed."""
+        known = self._known or {}
+        for below in [one for one in known if one[: len(names)] == tuple(names)]:
+            os.close(known.pop(below))
+
+
 class Tree:
     """A folder, which may be reached through a link itself, and everything below it.
 
@@ -138,16 +190,18 @@ class Tree:
     def __init__(self, root: Path) -> None:
         self.root = root
         self._parts = root.parts
+        self._depth = len(self._parts)
+        self.folders = HeldFolders(root)
 
     def split(self, path: str | Path) -> Sequence[str]:
         """Return the names on the way to a path. Raises UnsafeFile if it leads elsewhere."""
         if isinstance(path, str):
             names = path.split("/") if path else []
         else:
-            depth = len(self._parts)
-            if path.parts[:depth] != self._parts:
+            parts = path.parts
+            if parts[: self._depth] != self._parts:
                 raise UnsafeFile(errno.EXDEV, str(path), f"is not in {self.root}")
-            names = list(path.parts[depth:])
+            names = list(parts[self._depth :])
         if ".." in names or "" in names or (names and os.path.isabs(names[0])):
             raise UnsafeFile(errno.EXDEV, str(path), f"is not in {self.root}")
         return names
@@ -166,23 +220,19 @@ class Tree:
                 _check_folder(system.lstat(place), names[:depth])
             yield os.path.join(place, *names[-1:]), None
             return
+        held = self.folders.open(tuple(names[:-1]))
+        if held is not None:
+            yield names[-1] if names else ".", held
+            return
         folder = system.open(str(self.root), system.search | system.folder_only)
         try:
             for depth, name in enumerate(names[:-1], start=1):
-                below = self._open_folder(name, folder, names[:depth], system.search)
+                below = _open_folder(name, folder, names[:depth], system.search)
                 os.close(folder)
                 folder = below
             yield names[-1] if names else ".", folder
         finally:
             os.close(folder)
-
-    def _open_folder(self, name: str, folder: Folder, names: Sequence[str], access: int) -> int:
-        try:
-            return system.open(name, access | system.folder_only | system.no_follow, folder)
-        except OSError as error:
-            if error.errno in (errno.ELOOP, errno.ENOTDIR):
-                _check_folder(system.lstat(name, folder), names)
-            raise
 
     # -- Looking
 
@@ -221,7 +271,7 @@ class Tree:
                     _check_folder(system.lstat(name), names)
                 yield list(system.scandir(name))
                 return
-            fd = self._open_folder(name, folder, names, os.O_RDONLY)
+            fd = _open_folder(name, folder, names, os.O_RDONLY)
         try:
             yield list(system.scandir(fd))
         finally:
@@ -349,11 +399,20 @@ class Tree:
         if not system.can_sync_folders:
             return
         with self.enter(path) as (name, folder):
-            fd = self._open_folder(name, folder, self.split(path), os.O_RDONLY)
+            fd = _open_folder(name, folder, self.split(path), os.O_RDONLY)
             try:
                 system.sync(fd)
             finally:
                 os.close(fd)
+
+
+def _open_folder(name: str, folder: Folder, names: Sequence[str], access: int) -> int:
+    try:
+        return system.open(name, access | system.folder_only | system.no_follow, folder)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENOTDIR):
+            _check_folder(system.lstat(name, folder), names)
+        raise
 
 
 def _check_folder(status: os.stat_result, names: Sequence[str]) -> None:

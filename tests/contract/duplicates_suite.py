@@ -200,6 +200,51 @@ class DuplicatesContract:
         assert len(index.find_with_words(filed(9, "x"), ["appl"], 1, all_of_them=False)) == 1
         assert index.find_with_words(filed(9, "x"), [], 10, all_of_them=False) == {}
 
+    def test_many_at_once_as_one_by_one(self, index: SearchIndex) -> None:
+        known = filed(1, TEXT)
+        add(
+            index,
+            known,
+            filed(2, "apple pear"),
+            filed(3, "apple fig", deleted_at=NOON),
+            filed(4, "apple", project="app"),
+            filed(5, "apple plum", tier=Tier.SESSION, session_id="s"),
+        )
+        new = [
+            filed(11, TEXT),
+            flipped(filed(12, TEXT), [1, 20]),
+            filed(13, "apple", project="app"),
+            filed(14, "apple", tier=Tier.SESSION, session_id="s"),
+            filed(15, "apple", tier=Tier.SESSION, session_id="t"),
+            filed(16, "!"),
+        ]
+        near = index.find_near_simhashes(new, 3, 10)
+        assert near == [
+            index.find_near_simhash(one, compute_bands(one.simhash), 3, 10) for one in new
+        ]
+        assert [set(found) for found in near[:2]] == [{ident(1)}, {ident(1)}]
+        searches = [(one, ["appl", "pear"]) for one in new] + [(new[0], [])]
+        found = index.find_with_any_word(searches, 10)
+        assert found == [
+            index.find_with_words(one, words, 10, all_of_them=False) for one, words in searches
+        ]
+        expected = [{ident(2)}, {ident(2)}, {ident(4)}, {ident(5)}, set(), {ident(2)}, set()]
+        assert [set(one) for one in found] == expected
+        assert index.find_near_simhashes(new, 3, 1) == [
+            index.find_near_simhash(one, compute_bands(one.simhash), 3, 1) for one in new
+        ]
+        assert index.find_with_any_word([], 10) == index.find_near_simhashes([], 3, 10) == []
+
+    def test_known_content(self, index: SearchIndex) -> None:
+        add(index, filed(1, TEXT), filed(2, "two", project="app"))
+        hashes = [filed(9, text).content_hash for text in (TEXT, "two", "three", TEXT)]
+        assert index.find_known_content(hashes) == {hashes[0], hashes[1]}
+        assert index.find_known_content([]) == set()
+
+    def test_contents(self, index: SearchIndex) -> None:
+        add(index, filed(1, "one"), filed(2, "two"))
+        assert index.get_contents([ident(2), "none"]) == {ident(2): "two"}
+
     def test_current_keeps_the_order_asked(self, index: SearchIndex) -> None:
         add(index, filed(1, "one"), filed(2, "two", valid_until=NOON), filed(3, "three"))
         assert ids(index.filter_current([ident(3), ident(2), "none", ident(1)])) == [

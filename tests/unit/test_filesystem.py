@@ -187,6 +187,59 @@ def test_no_descriptor_is_left_open(system: FileSystem, tmp_path: Path) -> None:
         assert len(os.listdir("/proc/self/fd")) == before
 
 
+def test_K7_a_held_folder_that_becomes_a_link_is_not_followed(
+    system: FileSystem, tmp_path: Path
+) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "note.md").write_text("theirs")
+    root = tmp_path / "root"
+    (root / "a" / "b").mkdir(parents=True)
+    (root / "a" / "b" / "note.md").write_text("mine")
+    tree = Tree(root)
+    with tree.folders.hold(), tree.folders.hold():
+        assert tree.read("a/b/note.md", 100)[0] == b"mine"
+        (root / "a" / "b").rename(root / "a" / "c")
+        (root / "a" / "b").symlink_to(outside)
+        try:
+            assert tree.read("a/b/note.md", 100)[0] == b"mine"
+        except UnsafeFile:
+            assert not system.can_walk
+        tree.folders.release(("a", "b"))
+        with pytest.raises(UnsafeFile):
+            tree.read("a/b/note.md", 100)
+    with pytest.raises(UnsafeFile):
+        tree.read("a/b/note.md", 100)
+
+
+def test_a_folder_that_was_made_again_is_written_to(tmp_path: Path) -> None:
+    disk = Disk().confine(tmp_path)
+    folder = tmp_path / "a"
+    disk.make_folder(folder)
+    with disk.tree(folder).folders.hold():
+        disk.write_new(folder / "1.md", b"one")
+        disk.remove(folder / "1.md")
+        folder.rmdir()
+        disk.make_folder(folder)
+        disk.write_new(folder / "2.md", b"two")
+    assert (folder / "2.md").read_bytes() == b"two"
+
+
+def test_many_folders_do_not_use_up_the_descriptors(tmp_path: Path) -> None:
+    tree = Tree(tmp_path)
+    for number in range(100):
+        (tmp_path / f"f{number}").mkdir()
+        (tmp_path / f"f{number}" / "note.md").write_text(str(number))
+    before = set(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else set()
+    with tree.folders.hold():
+        for number in range(100):
+            assert tree.read(f"f{number}/note.md", 100)[0] == str(number).encode()
+        if before:
+            assert len(os.listdir("/proc/self/fd")) - len(before) <= 65
+    if before:
+        assert set(os.listdir("/proc/self/fd")) == before
+
+
 def test_a_junction_counts_as_a_link() -> None:
     class Status:
         st_mode = stat.S_IFDIR | 0o700

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import astuple, dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
+from operator import attrgetter
 
 from muisti.model.fields import Field, Given, Match, Redaction, ValueType, describe
 
@@ -222,7 +223,7 @@ class Memory:
         Duplicates have the same scope (contract C3).
         """
         session = self.session_id if self.tier is Tier.SESSION else None
-        return *(str(getattr(self, name)) for name in PLACE), session
+        return *map(str, _read_place(self)), session
 
 
 _OF_SUMMARY = Field(
@@ -392,6 +393,7 @@ VERSIONED = tuple(field.name for field in FIELDS if field.versioned)
 """The fields that `Memory.version` covers."""
 PLACE = tuple(field.name for field in FIELDS if field.place)
 """The fields in which duplicates must agree."""
+_read_place = attrgetter(*PLACE)
 
 
 CORE_SECTIONS = ("user", "agent")

@@ -22,6 +22,10 @@ class DuplicateFinder(Protocol):
         """
         ...
 
+    def find_known_content(self, hashes: Sequence[str]) -> set[str]:
+        """Return which of these content hashes memories have, in whatever scope."""
+        ...
+
     def find_near_simhash(
         self, memory: Memory, bands: Sequence[int], most_bits: int, limit: int
     ) -> dict[str, str]:
@@ -35,6 +39,22 @@ class DuplicateFinder(Protocol):
         self, memory: Memory, words: Sequence[str], limit: int, *, all_of_them: bool
     ) -> dict[str, str]:
         """Return the simhash, by ID, of up to `limit` memories with any, or all, of these words."""
+        ...
+
+    def find_near_simhashes(
+        self, memories: Sequence[Memory], most_bits: int, limit: int
+    ) -> list[dict[str, str]]:
+        """Return what `find_near_simhash` returns, for each of many memories and all its bands."""
+        ...
+
+    def find_with_any_word(
+        self, searches: Sequence[tuple[Memory, Sequence[str]]], limit: int
+    ) -> list[dict[str, str]]:
+        """Return what `find_with_words` returns for any of the words, for each of many searches."""
+        ...
+
+    def get_contents(self, ids: Sequence[str]) -> dict[str, str]:
+        """Return the content of memories by ID."""
         ...
 
     def filter_current(self, ids: Sequence[str]) -> list[Memory]:

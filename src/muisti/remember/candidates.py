@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from muisti.model import Memory
 from muisti.ports import SearchIndex
-from muisti.text.simhash import compute_bands, hamming_distance, is_far_apart
+from muisti.text.simhash import most_bits
 from muisti.text.tokens import tokenize
 
 NEAR_BITS = 3
@@ -44,28 +44,42 @@ def find_with_any_word(
 
 def find_similar(index: SearchIndex, memory: Memory, limit: int) -> list[Memory]:
     """Return memories in the same scope that may be near duplicates, the nearest first."""
-    found = index.find_near_simhash(
-        memory, compute_bands(memory.simhash), NEAR_BITS, MOST_BY_SIMHASH
-    )
-    words = list(dict.fromkeys(tokenize(memory.content[:MOST_READ])))
-    counts = index.frequencies(words).counts
-    rarest = sorted(counts, key=lambda word: (counts[word], word))[:RAREST]
-    chosen: list[str] = []
-    total = 0
-    for word in rarest:
-        if chosen and total + counts[word] > MOST_BY_WORDS:
-            break
-        chosen.append(word)
-        total += counts[word]
-    if total <= MOST_BY_WORDS:
-        found |= index.find_with_words(memory, chosen, MOST_BY_WORDS, all_of_them=False)
-    else:  # even the rarest word is common
-        found |= index.find_with_words(memory, rarest, MOST_BY_WORDS, all_of_them=True)
-    length = memory.content.count(" ") + 1
-    distances = {
-        id_: hamming_distance(simhash, memory.simhash)
-        for id_, simhash in found.items()
-        if not is_far_apart(simhash, memory.simhash, length)
-    }
-    nearest = sorted(distances, key=lambda id_: (distances[id_], id_))[:limit]
+    [nearest] = find_nearest(index, [memory], limit)
     return index.filter_current(nearest) if nearest else []
+
+
+def find_nearest(index: SearchIndex, memories: Sequence[Memory], limit: int) -> list[list[str]]:
+    """Return the IDs of the same for each of many memories, with few queries for all of them.
+
+    Those that are no longer current are included.
+    """
+    near = index.find_near_simhashes(memories, NEAR_BITS, MOST_BY_SIMHASH)
+    words = [dict.fromkeys(tokenize(memory.content[:MOST_READ])) for memory in memories]
+    counts = index.frequencies(list({word for own in words for word in own})).counts
+    searches: list[tuple[Memory, Sequence[str]]] = []
+    searched: list[int] = []
+    for at, (memory, own) in enumerate(zip(memories, words, strict=True)):
+        known = sorted((counts[word], word) for word in own if word in counts)
+        rarest = [word for _, word in known[:RAREST]]
+        chosen: list[str] = []
+        total = 0
+        for word in rarest:
+            if chosen and total + counts[word] > MOST_BY_WORDS:
+                break
+            chosen.append(word)
+            total += counts[word]
+        if total > MOST_BY_WORDS:  # even the rarest word is common
+            near[at] |= index.find_with_words(memory, rarest, MOST_BY_WORDS, all_of_them=True)
+        elif chosen:
+            searches.append((memory, chosen))
+            searched.append(at)
+    for at, found in zip(searched, index.find_with_any_word(searches, MOST_BY_WORDS), strict=True):
+        near[at] |= found
+    nearest = []
+    for memory, found in zip(memories, near, strict=True):
+        most, own_hash = most_bits(memory.content.count(" ") + 1), int(memory.simhash, 16)
+        distances = [
+            ((int(simhash, 16) ^ own_hash).bit_count(), id_) for id_, simhash in found.items()
+        ]
+        nearest.append([id_ for bits, id_ in sorted(distances)[:limit] if bits <= most])
+    return nearest

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from muisti.errors import EmbedderProblem
 from muisti.model import Link, LinkSource, LinkType, Memory
-from muisti.ports import Services
+from muisti.ports import SearchIndex, Services
 from muisti.ports.lookups import find_stored
 from muisti.ports.waiting import limit_wait
-from muisti.remember.candidates import find_similar, find_with_any_word
-from muisti.text.simhash import compute_bands, hamming_distance, is_far_apart
+from muisti.remember.candidates import find_nearest, find_with_any_word
+from muisti.text.simhash import compute_bands, most_bits
 from muisti.text.tokens import split_words
 
 if TYPE_CHECKING:
@@ -31,6 +31,8 @@ MOST_CHANGED = 24
 MOST_PROPOSALS = 3
 """The most links that are proposed for a new memory."""
 _FEW = 200
+_PART = 200
+"""New memories that are looked for together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +67,10 @@ def resolve_duplicates(
     Replaces: the ID of a memory that the new one replaces. Only an identical text duplicates it.
     """
     batch = _Batch()
+    stored = _Stored(services.index, prepared)
     decisions = []
     for memory in prepared:
-        decision = _decide(services, batch, memory, cosines, near=near, replaces=replaces)
+        decision = _decide(services, batch, stored, memory, cosines, near=near, replaces=replaces)
         if decision.duplicate_of is None:
             batch.add(decision.memory)
         decisions.append(decision)
@@ -77,29 +80,22 @@ def resolve_duplicates(
 def _decide(
     services: Services,
     batch: _Batch,
+    stored: _Stored,
     memory: Memory,
     cosines: Cosines | None,
     *,
     near: bool,
     replaces: str | None,
 ) -> DuplicateDecision:
-    exact = batch.find_equal(memory) or services.index.find_same_content(memory)
+    exact = batch.find_equal(memory) or stored.find_equal(memory)
     if exact is not None and (exact in batch or _is_unchanged(services, exact)):
         return DuplicateDecision(memory, exact)
     settings = services.settings
     if not near or not (settings.merge_duplicates or settings.propose_links):
         return DuplicateDecision(memory)
     similar = batch.find_similar(memory, CANDIDATES)
-    similar += find_similar(services.index, memory, CANDIDATES)
+    similar += stored.find_similar(memory)
     similar = [other for other in similar if other.id != replaces]
-    words = _split_words(memory)
-    if len(words) >= ENOUGH:  # any of the few words of a short text may be misspelled
-        related = []
-        for other in similar:
-            theirs = _split_words(other)
-            if len(theirs) < ENOUGH or 3 * len(words & theirs) >= min(len(words), len(theirs)):
-                related.append(other)
-        similar = related
     undecided = None
     if settings.merge_duplicates:
         others = [other for other in similar if exact is None or other.id != exact.id]
@@ -230,11 +226,65 @@ def _is_valid_before(memory: Memory, other: Memory) -> bool:
     return end is not None and start is not None and end <= start
 
 
+def _may_say_the_same(words: frozenset[str], theirs: frozenset[str]) -> bool:
+    """Whether two texts with these words share enough of them to be compared."""
+    if len(words) < ENOUGH or len(theirs) < ENOUGH:
+        return True  # any of the few words of a short text may be misspelled
+    return 3 * len(words & theirs) >= min(len(words), len(theirs))
+
+
+class _Stored:
+    """The stored memories that the new ones of one call are compared with, read many at once."""
+
+    def __init__(self, index: SearchIndex, prepared: Sequence[Memory]) -> None:
+        self._index = index
+        self._prepared = prepared
+        self._known = index.find_known_content([memory.content_hash for memory in prepared])
+        self._similar: dict[str, list[Memory]] = {}
+        self._read = 0
+
+    def find_equal(self, memory: Memory) -> Memory | None:
+        """Return the memory with the same text, validity and scope."""
+        if memory.content_hash not in self._known:
+            return None
+        return self._index.find_same_content(memory)
+
+    def find_similar(self, memory: Memory) -> list[Memory]:
+        """Return memories of the same scope that share bands or rare words, nearest first."""
+        while memory.id not in self._similar:
+            self._read_next()
+        return self._similar[memory.id]
+
+    def _read_next(self) -> None:
+        """Look for all memories of the next part: a query for many takes little longer than one."""
+        part = self._prepared[self._read : self._read + _PART]
+        self._read += _PART
+        nearest = find_nearest(self._index, part, CANDIDATES)
+        ids = {id_ for found in nearest for id_ in found}
+        contents = self._index.get_contents(list(ids)) if ids else {}
+        words = {id_: _split_words(content) for id_, content in contents.items()}
+        chosen: list[list[str]] = []
+        for memory, found in zip(part, nearest, strict=True):
+            own = _split_words(memory.content) if found else frozenset()
+            known = [id_ for id_ in found if id_ in words]
+            chosen.append([id_ for id_ in known if _may_say_the_same(own, words[id_])])
+        ids = {id_ for found in chosen for id_ in found}
+        current = self._index.filter_current(list(ids)) if ids else []
+        by_id = {memory.id: memory for memory in current}
+        self._similar = {
+            memory.id: [by_id[id_] for id_ in found if id_ in by_id]
+            for memory, found in zip(part, chosen, strict=True)
+        }
+
+
 class _Batch:
     """The new memories of one call, indexed to find duplicates among them."""
 
     def __init__(self) -> None:
         self._memories: list[Memory] = []
+        self._places: list[tuple[str | None, ...]] = []
+        self._simhashes: list[int] = []
+        self._words: list[frozenset[str]] = []
         self._ids: set[str] = set()
         self._by_content: dict[tuple[object, ...], Memory] = {}
         self._by_band: dict[int, list[int]] = defaultdict(list)
@@ -246,11 +296,15 @@ class _Batch:
     def add(self, memory: Memory) -> None:
         number = len(self._memories)
         self._memories.append(memory)
+        self._places.append(memory.place)
+        self._simhashes.append(int(memory.simhash, 16))
         self._ids.add(memory.id)
         self._by_content.setdefault(self._make_key(memory), memory)
         for band in compute_bands(memory.simhash):
             self._by_band[band].append(number)
-        for word in _split_words(memory):
+        words = _split_words(memory.content)
+        self._words.append(words)
+        for word in words:
             self._by_word[word].append(number)
 
     def find_equal(self, memory: Memory) -> Memory | None:
@@ -264,21 +318,23 @@ class _Batch:
         numbers: set[int] = set()
         for band in compute_bands(memory.simhash):
             numbers.update(self._by_band.get(band, ())[:_FEW])
-        words = _split_words(memory) & self._by_word.keys()
-        for word in sorted(words, key=lambda word: len(self._by_word[word])):
+        words = _split_words(memory.content)
+        known = words & self._by_word.keys()
+        for word in sorted(known, key=lambda word: len(self._by_word[word])):
             if len(numbers) + len(self._by_word[word]) > _FEW:
                 break
             numbers.update(self._by_word[word])
-        length = memory.content.count(" ") + 1
-        found = [self._memories[number] for number in sorted(numbers)]
-        found = [
-            other
-            for other in found
-            if other.place == memory.place
-            and not is_far_apart(other.simhash, memory.simhash, length)
-        ]
-        return sorted(found, key=lambda other: hamming_distance(other.simhash, memory.simhash))[
-            :limit
+        most = most_bits(memory.content.count(" ") + 1)
+        place, simhash = memory.place, int(memory.simhash, 16)
+        found = []
+        for number in numbers:
+            distance = (self._simhashes[number] ^ simhash).bit_count()
+            if distance <= most and self._places[number] == place:
+                found.append((distance, number))
+        return [
+            self._memories[number]
+            for _, number in sorted(found)[:limit]
+            if _may_say_the_same(words, self._words[number])
         ]
 
     def find_with_any_word(self, memory: Memory, words: Sequence[str], limit: int) -> list[Memory]:
@@ -287,7 +343,7 @@ class _Batch:
         for word in words:
             numbers.update(self._by_word.get(word, ())[-limit:])
         place = memory.place
-        same = [number for number in numbers if self._memories[number].place == place]
+        same = [number for number in numbers if self._places[number] == place]
         return [self._memories[number] for number in sorted(same, reverse=True)[:limit]]
 
     @staticmethod
@@ -295,5 +351,5 @@ class _Batch:
         return memory.content_hash, memory.valid_from, memory.valid_until, *memory.place
 
 
-def _split_words(memory: Memory) -> set[str]:
-    return set(split_words(memory.content[:2000].casefold()))
+def _split_words(content: str) -> frozenset[str]:
+    return frozenset(split_words(content[:2000].casefold()))

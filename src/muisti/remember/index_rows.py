@@ -14,7 +14,7 @@ from typing import NamedTuple
 from muisti.model import DocumentSource, EntryType, Memory, Tier
 from muisti.ports.rows import MemoryRow, MessageLine, MessagePlace, TextRow, Words
 from muisti.remember.derive import derive_title, hash_content
-from muisti.remember.embed import hash_embedding_input, hash_source
+from muisti.remember.embed import hash_embedding_input
 from muisti.text.simhash import compute_bands
 from muisti.text.tokens import tokenize
 
@@ -46,24 +46,27 @@ def project_memory(memory: Memory) -> MemoryRow:
     labels = [("keyword", keyword.casefold()) for keyword in memory.keywords]
     labels += [("file", file.casefold()) for file in memory.files]
     label_text = " \n ".join((*memory.keywords, *memory.categories, *memory.files, memory.summary))
+    # A derived title is the first sentence: indexed twice, it would outrank other sentences. A
+    # heading is not: it is indexed as a title, but not embedded again before the text.
+    is_derived = memory.title == derive_title(memory.content)
+    is_sentence = is_derived and memory.content.lstrip()[:1] != "#"
     first = memory.title.split(maxsplit=1)[0] if memory.title.strip() else ""
-    # A derived title is the first sentence: indexed twice, it would outrank other sentences.
-    is_derived = (
-        first in memory.content[:200]  # cheap, and enough for most titles that were given
-        and not memory.content.lstrip().startswith("#")
-        and memory.title == derive_title(memory.content)
-    )
+    is_sentence = is_sentence and first in memory.content[:200]
     words = Words(
-        "" if is_derived else _join_tokens(memory.title),
+        "" if is_sentence else _join_tokens(memory.title),
         _join_tokens(label_text),
         _join_tokens(memory.content),
+    )
+    title = "" if is_derived else memory.title
+    source_hash = hash_embedding_input(
+        memory.origin.value, title, memory.content, memory.content_hash
     )
     return MemoryRow(
         memory,
         words,
         tuple(dict.fromkeys(labels)),
         compute_bands(memory.simhash),
-        hash_source(memory),
+        source_hash,
     )
 
 

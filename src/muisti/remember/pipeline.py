@@ -31,13 +31,13 @@ from muisti.ports.lookups import require_memory, require_stored
 from muisti.ports.scope import find_session_scopes
 from muisti.remember.classify import classify_kind, classify_sector
 from muisti.remember.dedup import DuplicateDecision, measure_similarity, resolve_duplicates
-from muisti.remember.derive import derive_fields, derive_title
+from muisti.remember.derive import derive_title, derive_values
 from muisti.remember.identity import make_id
 from muisti.remember.merge import MergePlan, apply_merges, plan_merges
 from muisti.remember.summaries import apply_range
-from muisti.remember.validate import validate_content, validate_id, validate_kind, validate_memory
+from muisti.remember.validate import validate_content, validate_id, validate_kind, validate_values
 from muisti.settings import Settings
-from muisti.text.redact import redact_draft
+from muisti.text.redact import redact_fields
 
 log = logging.getLogger("muisti")
 
@@ -140,20 +140,22 @@ def _apply_session(draft: Draft, scopes: Sequence[tuple[str, str]]) -> Draft:
     return replace(draft, project=own, user=user or draft.user)
 
 
+_GIVEN = tuple(field.name for field in fields(Draft))
 _OPTIONAL = frozenset(field.name for field in fields(Draft) if field.default is None)
 """Fields that are derived, or get their default, if the draft has none."""
 
 
 def _prepare_draft(draft: Draft, settings: Settings, now: datetime) -> Prepared:
     """Redact, validate, classify and complete one draft."""
-    draft = redact_draft(draft, settings)
-    content = validate_content(draft.content, settings)
-    values = {field.name: getattr(draft, field.name) for field in fields(Draft)}
+    given = {name: getattr(draft, name) for name in _GIVEN}
+    values = redact_fields(given, settings)
+    content = validate_content(values["content"], settings)
+    title = values["title"]
     for name in _OPTIONAL:
         if values[name] is None:
             del values[name]
     values["id"] = make_id(now) if draft.id is None else validate_id(draft.id)
-    values["title"] = draft.title.strip() if isinstance(draft.title, str) else draft.title
+    values["title"] = title.strip() if isinstance(title, str) else title
     if values["title"] in (None, ""):
         values["title"] = derive_title(content)
     if draft.kind is None:
@@ -165,11 +167,13 @@ def _prepare_draft(draft: Draft, settings: Settings, now: datetime) -> Prepared:
     values.setdefault("project", settings.project)
     values.setdefault("user", settings.user)
     values.setdefault("created_at", now)
-    values["links"] = tuple(replace(link, source=values["id"]) for link in draft.links)
-    memory = validate_memory(Memory(**values, updated_at=values["created_at"]), settings)
-    if memory.tier is Tier.SESSION and memory.session_id is None:
+    if draft.links:
+        values["links"] = tuple(replace(link, source=values["id"]) for link in draft.links)
+    values["updated_at"] = values["created_at"]
+    values = validate_values(values, settings)
+    if values.get("tier") is Tier.SESSION and values.get("session_id") is None:
         raise InvalidMemory("tier", "session", "needs a session_id")
-    return Prepared(derive_fields(memory))
+    return Prepared(Memory(**values, **derive_values(content)))
 
 
 def store(

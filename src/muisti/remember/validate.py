@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -25,15 +25,25 @@ _PROJECT = re.compile(r"[^\W_](?:[\w .+-]{0,98}[\w+-])?\Z")
 
 def validate_memory(memory: Memory, settings: Settings) -> Memory:
     """Return the memory with every field in its normal form. Raises InvalidMemory."""
-    values = {
-        field.name: validate_value(field, getattr(memory, field.name), settings)
-        for field in _VALIDATED
-    }
-    start, end = values["valid_from"], values["valid_until"]
+    values = {field.name: getattr(memory, field.name) for field in _VALIDATED}
+    return replace(memory, **validate_values(values, settings))
+
+
+def validate_values(values: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
+    """Return the values of a memory's fields, each in its normal form. Raises InvalidMemory.
+
+    A field that is left out has its default.
+    """
+    valid = dict(values)
+    for field in _VALIDATED:
+        value = valid.get(field.name, field.default)
+        if value is not field.default or field.required:  # every default is valid
+            valid[field.name] = validate_value(field, value, settings)
+    start, end = valid.get("valid_from"), valid.get("valid_until")
     if start is not None and end is not None and end < start:
         reason = f"must not be before valid_from ({start.isoformat()})"
         raise InvalidMemory("valid_until", end.isoformat(), reason)
-    return replace(memory, **values)
+    return valid
 
 
 def validate_value(field: Field, value: Any, settings: Settings) -> Any:  # noqa: PLR0912
@@ -150,7 +160,7 @@ def validate_line(field: str, text: str, most: int) -> str:
     """Return a text of one line and at most so many characters. Raises InvalidMemory."""
     if not isinstance(text, str):
         raise InvalidMemory(field, text, "must be a text")
-    for char in text:
+    for char in "" if text.isprintable() else text:
         if unicodedata.category(char) in ("Cc", "Cs") or char in "\u2028\u2029":
             name = "a NUL" if char == "\0" else f"the control character U+{ord(char):04X}"
             raise InvalidMemory(field, text, f"must be one line of text, without {name}")
@@ -187,9 +197,12 @@ def validate_text(field: str, text: str, settings: Settings) -> str:
         raise InvalidMemory(field, text, "must be a text")
     if "\0" in text:
         raise InvalidMemory(field, text, f"contains a NUL at position {text.index(chr(0))}")
-    if not _is_encodable(text):
-        raise InvalidMemory(field, text, "contains half of a surrogate pair, which is not UTF-8")
-    size, limit = len(text.encode()), settings.max_content_bytes
+    try:
+        size = len(text) if text.isascii() else len(text.encode())
+    except UnicodeEncodeError:
+        reason = "contains half of a surrogate pair, which is not UTF-8"
+        raise InvalidMemory(field, text, reason) from None
+    limit = settings.max_content_bytes
     if size > limit:
         reason = f"must have at most {limit} bytes (max_content_bytes in muisti.toml), not {size}"
         raise InvalidMemory(field, text, reason)

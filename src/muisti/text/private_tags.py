@@ -31,7 +31,7 @@ _ATTRIBUTES = re.compile(
 
 def may_hold_tags(text: str) -> bool:
     """Return whether a text has a character that begins a tag. Fast; most texts have none."""
-    return any(opener in text for opener in _OPENERS)
+    return "<" in text or (not text.isascii() and any(opener in text for opener in _OPENERS))
 
 
 def remove_private(text: str) -> str:

@@ -16,10 +16,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from muisti.errors import InvalidMemory
-from muisti.model import Draft, Exchange, Memory
+from muisti.model import Exchange
 from muisti.model.fields import Redaction
 from muisti.model.memory import FIELDS
 from muisti.text.private_tags import may_hold_tags, remove_private
@@ -30,8 +30,7 @@ if TYPE_CHECKING:
 _TEXTS = tuple(field.name for field in FIELDS if field.redaction is Redaction.TEXT)
 _LISTS = tuple(field.name for field in FIELDS if field.redaction is Redaction.LIST)
 _NAMES = tuple(field.name for field in FIELDS if field.redaction is Redaction.NAME)
-
-DraftOrMemory = TypeVar("DraftOrMemory", Draft, Memory)
+_DEFAULTS = {field.name: field.default for field in FIELDS}
 
 
 def redact_text(text: str, settings: Settings) -> str:
@@ -39,8 +38,8 @@ def redact_text(text: str, settings: Settings) -> str:
 
     Secrets are kept if the setting `redact_secrets` is off. Idempotent.
     """
-    public = remove_private(text)
-    if not settings.redact_secrets:
+    public = remove_private(text) if text else text
+    if not settings.redact_secrets or not public:
         return public
     from muisti.text.secrets import redact_secrets  # slow to import
 
@@ -60,23 +59,6 @@ def redact_texts(texts: Sequence[str], settings: Settings) -> list[str]:
         redact_secrets(text) if suspect else text
         for text, suspect in zip(public, may_hold_secrets(public), strict=True)
     ]
-
-
-def redact_draft(draft: DraftOrMemory, settings: Settings) -> DraftOrMemory:
-    """Return the draft, or the memory, with all its texts redacted.
-
-    Raises InvalidMemory if no content is left, or for a name that would have to be redacted.
-    """
-    fields = {name: getattr(draft, name) for name in (*_TEXTS, *_LISTS, *_NAMES)}
-    return replace(draft, **redact_fields(fields, settings))
-
-
-def redact_labels(memory: Memory, settings: Settings) -> Memory:
-    """Return a memory, whose content is already redacted, with all other texts redacted."""
-    fields = {
-        name: getattr(memory, name) for name in (*_TEXTS, *_LISTS, *_NAMES) if name != "content"
-    }
-    return replace(memory, **redact_fields(fields, settings))
 
 
 def redact_exchange(exchange: Exchange, settings: Settings) -> Exchange:
@@ -105,10 +87,11 @@ def redact_fields(fields: Mapping[str, Any], settings: Settings) -> dict[str, An
     """
     safe = dict(fields)
     for name in _TEXTS:
-        if isinstance(safe.get(name), str):
-            safe[name] = redact_text(safe[name], settings)
+        value = safe.get(name)
+        if isinstance(value, str) and value != _DEFAULTS[name]:
+            safe[name] = redact_text(value, settings)
     for name in _LISTS:
-        if not isinstance(safe.get(name), tuple | list):
+        if not safe.get(name) or not isinstance(safe[name], tuple | list):
             continue
         kept = []
         for item in safe[name]:
@@ -117,7 +100,7 @@ def redact_fields(fields: Mapping[str, Any], settings: Settings) -> dict[str, An
                 kept.append(redacted)
         safe[name] = tuple(kept)
     for name in _NAMES:
-        if isinstance(safe.get(name), str):
+        if safe.get(name) and isinstance(safe[name], str):
             check_name(name, safe[name], settings)
     content = fields.get("content")
     if isinstance(content, str) and content.strip() and not safe["content"].strip():

@@ -136,6 +136,8 @@ def redact_secrets(text: str) -> str:
     The name of a secret stays, and so does all of an address but its password. A key block without
     an end extends to the end of the text.
     """
+    if not _may_hold_secret(text):
+        return text
     for _ in range(_MAX_PASSES):  # removing one secret may reveal another next to it
         before = text
         text = _redact_formats(text)
@@ -151,10 +153,7 @@ def may_hold_secrets(texts: Sequence[str]) -> list[bool]:
     """Return for each text whether it may contain a secret. Fast; most texts do not."""
     lowered = "\n".join(texts).lower()
     if not lowered.isascii():  # lowercasing may have moved characters
-        return [
-            any(word in text.lower() for word in _TRIGGERS) or _has_long_words(text)
-            for text in texts
-        ]
+        return [_may_hold_secret(text) for text in texts]
     ends = list(accumulate(len(text) + 1 for text in texts))
     found = set()
     for word in _TRIGGERS:
@@ -165,8 +164,17 @@ def may_hold_secrets(texts: Sequence[str]) -> list[bool]:
     return [at in found or _has_long_words(text) for at, text in enumerate(texts)]
 
 
+def _may_hold_secret(text: str) -> bool:
+    """Return the same for one text."""
+    lowered = text.lower()
+    for word in _TRIGGERS:  # half the time of any(): it runs on every text
+        if word in lowered:
+            return True
+    return _has_long_words(text)
+
+
 def _has_long_words(text: str) -> bool:
-    return max(map(len, text.split()), default=0) >= _SHORTEST
+    return len(text) >= _SHORTEST and max(map(len, text.split()), default=0) >= _SHORTEST
 
 
 def _redact_formats(text: str) -> str:

@@ -35,12 +35,14 @@ def simhash(text: str) -> str:
             {word: max(1, int(count * scale)) for word, count in words.most_common(1 << 12)}
         )
         total = sum(words.values())
-    sums = sum(_spread_bits(word) * count for word, count in words.items())
-    bits = 0
-    for position in range(64):
-        if 2 * ((sums >> (16 * position)) & 0xFFFF) > total:
-            bits |= 1 << position
-    return f"{bits:016x}"
+    sums = 0
+    for word, count in words.items():
+        sums += _SPREAD[word] * count
+    # A bit is set if more than half of the features have it. Adding this to a counter sets its
+    # highest bit then, and never carries: the total is far below 1 << 16.
+    sums += _ONES * ((1 << 15) - (total // 2 + 1))
+    highest = f"{sums >> 15 & _ONES:0256x}"[3::4]
+    return f"{int(highest, 2):016x}"
 
 
 def hamming_distance(first: str, second: str) -> int:
@@ -54,9 +56,9 @@ SHORT = 5
 """Words. In shorter texts, one changed word changes too many bits."""
 
 
-def is_far_apart(first: str, second: str, words: int) -> bool:
-    """Return whether two texts, one with this number of words, differ too much to be duplicates."""
-    return words >= SHORT and hamming_distance(first, second) > FAR
+def most_bits(words: int) -> int:
+    """Return in how many bits the duplicates of a text with this number of words may differ."""
+    return FAR if words >= SHORT else 64
 
 
 def compute_bands(hash_: str) -> tuple[int, ...]:
@@ -71,18 +73,22 @@ def compute_bands(hash_: str) -> tuple[int, ...]:
     )
 
 
-_cache: dict[str, int] = {}
+_ONES = int("0001" * 64, 16)
+"""The lowest bit of each of the 64 counters."""
 
 
-def _spread_bits(word: str) -> int:
-    """Return the word's 64 hash bits, each as the lowest bit of its own 16-bit counter."""
-    known = _cache.get(word)
-    if known is None:
+class _Spread(dict[str, int]):
+    """The 64 hash bits of each word, each as the lowest bit of its own 16-bit counter."""
+
+    def __missing__(self, word: str) -> int:
         digest = int.from_bytes(
             hashlib.blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big"
         )
         known = int(f"{digest:064b}".replace("0", "0000").replace("1", "0001"), 16)
-        if len(_cache) > 50_000:
-            _cache.clear()
-        _cache[word] = known
-    return known
+        if len(self) > 50_000:
+            self.clear()
+        self[word] = known
+        return known
+
+
+_SPREAD = _Spread()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from muisti.remember.similarity.abbreviations import NEGATIONS
 from muisti.remember.similarity.normal_form import MARKS, NormalForm, normalize, straighten
@@ -62,7 +63,7 @@ def compare(mine: str, theirs: str, *, cosine: float | None = None) -> Compariso
     from rapidfuzz.distance import Indel  # takes 25 ms, which only saving needs
 
     # If less than half of the letters are the same, no typo or short form explains that.
-    letters, their_letters = (" ".join(sorted(text.casefold().split())) for text in (mine, theirs))
+    letters, their_letters = _sort_words(mine), _sort_words(theirs)
     is_long = max(len(letters), len(their_letters)) >= 40
     if is_long and not Indel.normalized_similarity(letters, their_letters, score_cutoff=0.5):
         return UNRELATED
@@ -88,6 +89,11 @@ def compare(mine: str, theirs: str, *, cosine: float | None = None) -> Compariso
             return Comparison(not differences, similarity, "levenshtein", differences)
         return Comparison(not differences, 1.0, "simhash", differences)
     return _compare_words(ours, others, near=cosine is not None and cosine >= EMBEDDED)
+
+
+@lru_cache(maxsize=256)  # a new memory is compared with many
+def _sort_words(text: str) -> str:
+    return " ".join(sorted(text.casefold().split()))
 
 
 def _find_light_words(text: NormalForm) -> Sequence[str]:

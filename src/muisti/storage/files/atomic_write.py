@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from muisti.filesystem import Tree
 from muisti.storage.files.disk import Disk, disk_errors
 from muisti.storage.files.guarded_replace import put_back, replace_unchanged
 
@@ -30,7 +29,7 @@ class AtomicWriter:
         self._root = root
         self._work = work
         self._disk = disk.confine(root)
-        self._tree = Tree(root)
+        self._tree = self._disk.tree(root)
 
     def prepare(self) -> None:
         """Create the working folder, with a .gitignore for it and the index beside it."""

@@ -74,7 +74,7 @@ class Disk:
     def tree(self, path: Path) -> Tree:
         """Return the tree of a path: a confined folder, or else only the path's own folder."""
         for tree in self.trees:
-            if path.is_relative_to(tree.root):
+            if path.parts[: len(tree.root.parts)] == tree.root.parts:
                 return tree
         return Tree(path.parent)
 
@@ -203,6 +203,9 @@ class Disk:
         """Remove an empty folder."""
         with self._enter(path) as (name, folder):
             filesystem.system.rmdir(name, folder)
+        tree = self.tree(path)
+        if path != tree.root:
+            tree.folders.release(tree.split(path))
 
     def discard(self, path: Path) -> None:
         """Remove a temporary file; ignores errors."""
@@ -220,6 +223,7 @@ class Disk:
         with suppress(FileExistsError), self._enter(path) as (name, folder):
             filesystem.system.mkdir(name, folder)
         if is_inside:
+            tree.folders.release(tree.split(path))
             with tree.scan(path):  # raises if it is a link or a file
                 pass
         self.sync_folder(path.parent)

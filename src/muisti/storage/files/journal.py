@@ -12,7 +12,6 @@ from contextlib import suppress
 from pathlib import Path
 
 from muisti.errors import InvalidRequest, quote_value
-from muisti.filesystem import Tree
 from muisti.model import Event, Problem
 from muisti.ports import Clock
 from muisti.storage.files.disk import Disk, disk_errors
@@ -46,7 +45,7 @@ class FileJournal:
         self._folder = root / FOLDER
         self._clock = clock
         self._disk = (disk or Disk()).confine(root)
-        self._tree = Tree(root)
+        self._tree = self._disk.tree(root)
         self._checked: dict[str, tuple[int, int, int, ReadOffset]] = {}
 
     def append(self, events: Sequence[Event], *, durable: bool) -> None:

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import PurePosixPath
 from typing import Any
 
 from muisti.errors import InvalidMemory
@@ -16,13 +15,13 @@ from muisti.model import KINDS, Memory
 from muisti.model.fields import Field, ValueType
 from muisti.model.memory import FIELDS
 from muisti.remember.classify import classify_kind, classify_sector
-from muisti.remember.derive import derive_fields, derive_title
-from muisti.remember.validate import validate_id, validate_memory, validate_value
+from muisti.remember.derive import derive_title, derive_values
+from muisti.remember.validate import validate_id, validate_value, validate_values
 from muisti.settings import Settings
 from muisti.storage.files.frontmatter import BadFrontMatter, Document, Value
 from muisti.storage.files.link_codec import format_link, parse_link
 from muisti.storage.files.timestamps import format_time, parse_time
-from muisti.text.redact import redact_fields, redact_labels, redact_text
+from muisti.text.redact import redact_fields, redact_text
 
 TRASH = ".trash"
 FRONT_MATTER = tuple(field for field in FIELDS if field.front_matter)
@@ -141,9 +140,10 @@ def parse_memory(path: str, document: Document, settings: Settings, modified: da
     info = PathInfo.of(path, settings)
     fields: dict[str, Any] = {}
     for field in FRONT_MATTER:
-        value = _read_field(field, values)
-        if value is not None:
-            fields[field.name] = value
+        if field.name in values or (field.alias and field.alias in values):
+            value = _read_field(field, values)
+            if value is not None:
+                fields[field.name] = value
     if not settings.vault_trusted:  # whatever the file says
         fields["trusted"] = False
     fields.setdefault("id", "")
@@ -162,14 +162,16 @@ def parse_memory(path: str, document: Document, settings: Settings, modified: da
         fields["kind"] = info.kind or classify_kind(content, settings)
     if "sector" not in fields:
         fields["sector"] = classify_sector(content, settings)
-    memory = Memory(**fields, content=content, deleted_at=info.deleted_at, file_path=path)
     try:
-        memory = validate_memory(redact_labels(memory, settings), settings)
-        if memory.id:
-            validate_id(memory.id)
+        fields = redact_fields(fields, settings)
+        fields["content"] = content  # is redacted already
+        fields = validate_values(fields, settings)
+        if source:
+            validate_id(source)
     except InvalidMemory as error:
         raise BadFrontMatter(str(error)) from error
-    return derive_fields(replace(memory, concepts=_split_list(values.get("concepts"))))
+    derived = derive_values(content, _split_list(values.get("concepts")))
+    return Memory(**fields, **derived, deleted_at=info.deleted_at, file_path=path)
 
 
 def _read_values(document: Document, settings: Settings) -> dict[str, Value | None]:
@@ -247,7 +249,7 @@ class PathInfo:
     @classmethod
     def of(cls, path: str, settings: Settings) -> PathInfo:
         """Parse a path."""
-        parts = PurePosixPath(path).parts
+        parts = tuple(part for part in path.split("/") if part not in ("", "."))
         deleted_at = None
         if parts[0] == TRASH:
             parts = parts[1:]

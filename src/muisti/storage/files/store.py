@@ -146,23 +146,24 @@ class FileStore(FileRemoval):
     def commit(self, changes: ChangeSet) -> Committed:
         """Write files, then the journal, then the index."""
         batch = IndexBatch(self.index, self._settings)
-        created = self.vault.create(changes.created)
-        try:
-            files = [*created, *self._write_files(changes, batch)]
-        except MuistiError as error:
-            for file in created:
-                self.vault.erase(file.path)
-            if isinstance(error, Conflict):
-                self.index.stale = True  # a person changed a file: the next call reads it
-            raise
-        for file in files:
-            batch.put_file(file)
-        conversation = None
-        if changes.messages:
-            conversation = self.conversations.append(
-                changes.messages[0].conversation, changes.messages
-            )
-        indexed = self._update_index(batch, conversation)
+        with self.vault.tree.folders.hold():
+            created = self.vault.create(changes.created)
+            try:
+                files = [*created, *self._write_files(changes, batch)]
+            except MuistiError as error:
+                for file in created:
+                    self.vault.erase(file.path)
+                if isinstance(error, Conflict):
+                    self.index.stale = True  # a person changed a file: the next call reads it
+                raise
+            for file in files:
+                batch.put_file(file)
+            conversation = None
+            if changes.messages:
+                conversation = self.conversations.append(
+                    changes.messages[0].conversation, changes.messages
+                )
+            indexed = self._update_index(batch, conversation)
         for version in changes.dropped:
             self.versions_folder.drop(version.reference)
         if changes.erased and indexed:

@@ -65,7 +65,7 @@ class FileVault:
         self._settings = settings
         self._clock = clock
         self._disk = (disk or Disk()).confine(root)
-        self.tree = Tree(root)
+        self.tree = self._disk.tree(root)
         self._work = root / ".muisti" / "tmp"
         self._writer = AtomicWriter(root, self._work, self._disk)
         self._lock = FileLock(root / ".muisti" / "lock", settings.lock_timeout)

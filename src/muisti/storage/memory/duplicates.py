@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from muisti.model import Memory
 from muisti.storage.memory.tables import Entry
 from muisti.storage.memory.view import View
-from muisti.text.simhash import hamming_distance
+from muisti.text.simhash import compute_bands, hamming_distance
 
 
 class MemoryDuplicates:
@@ -30,6 +30,11 @@ class MemoryDuplicates:
                 same.append(entry)
         first = min(same, key=lambda entry: (entry.created_at, entry.number), default=None)
         return None if first is None else view.memory(first)
+
+    def find_known_content(self, hashes: Sequence[str]) -> set[str]:
+        """Return which of these content hashes memories have."""
+        by_hash = self.view().tables.by_hash
+        return {hash_ for hash_ in hashes if by_hash[hash_]}
 
     def find_near_simhash(
         self, memory: Memory, bands: Sequence[int], most_bits: int, limit: int
@@ -57,6 +62,29 @@ class MemoryDuplicates:
         entries = sorted((tables.entries[id_] for id_ in found), key=lambda entry: entry.number)
         same = [entry.memory for entry in entries if _is_same_scope(entry, memory)]
         return {known.id: known.simhash for known in same[:limit]}
+
+    def find_near_simhashes(
+        self, memories: Sequence[Memory], most_bits: int, limit: int
+    ) -> list[dict[str, str]]:
+        """Return the same for each of many memories and all its bands."""
+        return [
+            self.find_near_simhash(memory, compute_bands(memory.simhash), most_bits, limit)
+            for memory in memories
+        ]
+
+    def find_with_any_word(
+        self, searches: Sequence[tuple[Memory, Sequence[str]]], limit: int
+    ) -> list[dict[str, str]]:
+        """Return the memories with any of the words, for each of many searches."""
+        return [
+            self.find_with_words(memory, words, limit, all_of_them=False)
+            for memory, words in searches
+        ]
+
+    def get_contents(self, ids: Sequence[str]) -> dict[str, str]:
+        """Return the content of memories by ID."""
+        entries = self.view().tables.entries
+        return {id_: entries[id_].memory.content for id_ in ids if id_ in entries}
 
     def filter_current(self, ids: Sequence[str]) -> list[Memory]:
         """Return the memories among these without an end of validity."""

@@ -10,11 +10,12 @@ import apsw
 
 from muisti.ports.rows import IndexChanges, JournalChanges, MemoryRow
 from muisti.storage.sqlite.entries import Counts, assign_scopes, insert_texts, remove_texts
-from muisti.storage.sqlite.rows import STORED, encode_link, encode_value, fetch, to_int
+from muisti.storage.sqlite.rows import STORED, Cell, encode_link, encode_memory, fetch, to_int
 from muisti.storage.sqlite.vector_spaces import (
     delete_vectors,
     mark_unembedded,
     promote_complete_space,
+    to_json,
 )
 from muisti.storage.sync_state import StateChanges
 from muisti.text.simhash import compute_bands
@@ -31,9 +32,7 @@ def apply_changes(
     arriving = {row.memory.id: row for row in changes.memories}
     earlier = _remove(db, [*changes.removed, *arriving], counts)
     delete_vectors(db, [known.n for id_, known in earlier.items() if id_ not in arriving])
-    # Rows that keep their number come first: SQLite gives new rows the highest number plus one.
-    in_order = sorted(arriving.values(), key=lambda row: row.memory.id not in earlier)
-    _insert(db, in_order, earlier, counts)
+    _insert(db, list(arriving.values()), earlier, counts)
     kept = remove_texts(db, changes.emptied, counts) if changes.emptied else {}
     if changes.texts or kept:
         insert_texts(db, changes.texts, kept, counts)
@@ -73,10 +72,7 @@ class _Row(NamedTuple):
 
 def _remove(db: apsw.Connection, ids: Sequence[str], counts: Counts) -> dict[str, _Row]:
     """Delete the rows of these memories, but not their vectors. Return the deleted rows by ID."""
-    found: dict[str, _Row] = {}
-    for id_ in dict.fromkeys(ids):
-        for row in db.execute("SELECT n, source_hash, simhash FROM memories WHERE id = ?", (id_,)):
-            found[id_] = _Row(*row)
+    found = {id_: _Row(*row) for id_, *row in fetch(db, _KNOWN, (to_json(ids),))} if ids else {}
     for id_, known in found.items():
         db.execute("DELETE FROM links WHERE source = ?", (id_,))
         own_bands = [(band, known.n) for band in compute_bands(known.simhash)]
@@ -89,6 +85,10 @@ def _remove(db: apsw.Connection, ids: Sequence[str], counts: Counts) -> dict[str
     return found
 
 
+_KNOWN = """
+SELECT m.id, m.n, m.source_hash, m.simhash
+FROM json_each(?) j CROSS JOIN entries m ON m.id = j.value WHERE m.origin = 'memory'
+"""
 _INSERT = f"""
 INSERT INTO entries (n, source_hash, {", ".join(STORED)})
 VALUES ({", ".join("?" * (2 + len(STORED)))})
@@ -98,26 +98,46 @@ VALUES ({", ".join("?" * (2 + len(STORED)))})
 def _insert(
     db: apsw.Connection, rows: Sequence[MemoryRow], earlier: Mapping[str, _Row], counts: Counts
 ) -> None:
+    if not rows:
+        return
+    [(last,)] = fetch(db, "SELECT coalesce(max(n), 0) FROM entries")
+    known_rows = [earlier[row.memory.id].n for row in rows if row.memory.id in earlier]
+    next_n = max([last, *known_rows]) + 1
+    entries: list[Sequence[Cell]] = []
+    words: list[Sequence[Cell]] = []
+    labels: list[Sequence[Cell]] = []
+    bands: list[Sequence[Cell]] = []
+    links: list[Sequence[Cell]] = []
+    unembedded: list[int] = []
+    changed: list[int] = []
     for row in rows:
         memory = row.memory
         known = earlier.get(memory.id)
-        cells = [encode_value(field, getattr(memory, field.name)) for field in STORED.values()]
-        db.execute(_INSERT, (known.n if known else None, row.source_hash, *cells))
-        n = db.last_insert_rowid()
-        db.execute("INSERT INTO words VALUES (?, ?, ?, ?)", (n, *row.words))
+        if known is not None:
+            n = known.n
+        else:
+            n, next_n = next_n, next_n + 1
+        entries.append((n, row.source_hash, *encode_memory(memory)))
+        words.append((n, *row.words))
         if counts is not None:
             counts.update(set(" ".join(row.words).split()))
-        if row.labels:
-            labels = [(field, value, n) for field, value in row.labels]
-            db.executemany("INSERT OR IGNORE INTO labels VALUES (?, ?, ?)", labels)
-        db.executemany(_BAND, [(band, n, memory.simhash) for band in row.bands])
+        labels += [(field, value, n) for field, value in row.labels]
+        bands += [(band, n, memory.simhash) for band in row.bands]
         for link in memory.links:
             *ends, created, since, until = encode_link(link)
             begins = created if since is None else since
-            db.execute(_LINK, (*ends, link.proposed, created, begins, until))
-        if known is None or known.source_hash != row.source_hash:
-            delete_vectors(db, [n])
-            mark_unembedded(db, n)
+            links.append((*ends, link.proposed, created, begins, until))
+        if known is None:
+            unembedded.append(n)
+        elif known.source_hash != row.source_hash:
+            changed.append(n)
+    db.executemany(_INSERT, entries)
+    db.executemany("INSERT INTO words VALUES (?, ?, ?, ?)", words)
+    db.executemany("INSERT OR IGNORE INTO labels VALUES (?, ?, ?)", labels)
+    db.executemany(_BAND, bands)
+    db.executemany(_LINK, links)
+    delete_vectors(db, changed)
+    mark_unembedded(db, [*unembedded, *changed])
 
 
 _BAND = "INSERT OR IGNORE INTO bands VALUES (?, ?, ?)"
@@ -135,9 +155,9 @@ def _apply_journal(db: apsw.Connection, changes: JournalChanges) -> set[str]:
         for table in ("usage", "sessions", "uses", "shelves", "assignments"):
             db.execute(f"DELETE FROM {table}")
         db.execute("DELETE FROM totals WHERE name = 'decayed_at'")
-    for id_, usage in changes.usage.items():
-        db.execute(
-            "INSERT OR REPLACE INTO usage VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    db.executemany(
+        "INSERT OR REPLACE INTO usage VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        [
             (
                 id_,
                 usage.salience,
@@ -148,8 +168,10 @@ def _apply_journal(db: apsw.Connection, changes: JournalChanges) -> set[str]:
                 usage.idle_days,
                 to_int(usage.first_used),
                 to_int(usage.saved_at),
-            ),
-        )
+            )
+            for id_, usage in changes.usage.items()
+        ],
+    )
     for session in changes.sessions:
         db.execute(
             "INSERT OR REPLACE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -226,7 +248,8 @@ def _apply_state(db: apsw.Connection, state: StateChanges) -> None:
             )
     for source in state.reread:
         db.execute("UPDATE documents SET size = -1 WHERE shelf = ?", (source,))
-    db.executemany("DELETE FROM problems WHERE path = ?", [(path,) for path in state.problems])
+    if state.problems and fetch(db, "SELECT 1 FROM problems LIMIT 1"):
+        db.executemany("DELETE FROM problems WHERE path = ?", [(path,) for path in state.problems])
     db.executemany(
         "INSERT INTO problems VALUES (?, ?)",
         [(path, reason) for path, reasons in state.problems.items() for reason in reasons],

@@ -122,6 +122,8 @@ def connect(path: Path, timeout: float, *, make: bool = True) -> apsw.Connection
         str(path), flags=apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if make else 0)
     )
     db.set_busy_timeout(int(timeout * 1000))
+    # Without this, SQLite plans a statement again for each value, as a partial index may fit it.
+    db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
     db.pragma("journal_mode", "wal")
     # A power cut may lose the last rows; the next sync reads them from the files again.
     db.pragma("synchronous", "normal")

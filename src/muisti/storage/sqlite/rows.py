@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from operator import attrgetter
 from typing import Any
 
 import apsw
@@ -108,10 +109,12 @@ def decode_memory(row: Sequence[Any]) -> Memory:
         ) from error
 
 
-def encode_value(field: Field, value: Any) -> Cell:
-    """Return a field's value as its column stores it."""
-    encode = _ENCODERS.get(field.value_type)
-    return value if encode is None else encode(value)
+def encode_memory(memory: Memory) -> list[Cell]:
+    """Return a memory's values as the columns of STORED have them."""
+    cells = list(_read_stored(memory))
+    for at, encode in _STORED_ENCODERS:
+        cells[at] = encode(cells[at])
+    return cells
 
 
 def encode_links(links: Sequence[Link]) -> str:
@@ -125,6 +128,14 @@ _ENCODERS: Mapping[ValueType, Callable[[Any], Cell]] = {
     ValueType.LIST: encode_list,
     ValueType.LINKS: encode_links,
 }
+
+
+_read_stored = attrgetter(*(field.name for field in STORED.values()))
+_STORED_ENCODERS = tuple(
+    (at, _ENCODERS[field.value_type])
+    for at, field in enumerate(STORED.values())
+    if field.value_type in _ENCODERS
+)
 
 
 def _find_decoder(field: Field) -> Callable[[Any], Any] | None:

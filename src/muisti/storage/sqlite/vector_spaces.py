@@ -62,19 +62,20 @@ def _drop_space(db: apsw.Connection, space: int) -> None:
         db.execute(f"DELETE FROM {table} WHERE space = ?", (space,))
 
 
-def mark_unembedded(db: apsw.Connection, n: int) -> None:
-    """Mark a new memory as not embedded yet."""
-    db.execute("INSERT OR IGNORE INTO unembedded SELECT space, ? FROM spaces", (n,))
+def mark_unembedded(db: apsw.Connection, numbers: Sequence[int]) -> None:
+    """Mark texts as not embedded yet."""
+    if numbers:
+        db.execute(
+            "INSERT OR IGNORE INTO unembedded SELECT space, value FROM json_each(?), spaces",
+            (to_json(numbers),),
+        )
 
 
 def mark_all_unembedded(db: apsw.Connection, numbers: Sequence[int]) -> None:
     """Delete the vectors of texts and mark them as not embedded yet."""
     if fetch(db, "SELECT 1 FROM spaces"):
         delete_vectors(db, numbers)
-        db.execute(
-            "INSERT OR IGNORE INTO unembedded SELECT space, value FROM json_each(?), spaces",
-            (to_json(numbers),),
-        )
+        mark_unembedded(db, numbers)
 
 
 def delete_vectors(db: apsw.Connection, numbers: Iterable[int], space: int | None = None) -> None:

@@ -177,19 +177,30 @@ class Reconciliation:
         in_order = sorted(paths, key=precedence)
         for start in range(0, len(in_order), BATCH):
             batch = IndexBatch(self.index, self.settings)
-            for path in in_order[start : start + BATCH]:
-                try:
-                    self._read_file(path, files[path], seen, lookup, batch)
-                except (VaultError, Conflict) as error:
-                    # A file that cannot be written now, or that a person is changing, is left for
-                    # later. The index keeps its row.
-                    self.postponed.append(Problem(path, f"is not indexed yet: {error}"))
-                    log.warning("%s is not indexed yet: %s", path, error)
+            with self.store.vault.tree.folders.hold():
+                self._read_files(in_order[start : start + BATCH], files, seen, lookup, batch)
             # If only the times of file states are new, a full disk or busy index is no error.
             with suppress(*(() if batch.changes_rows else _CANNOT_WRITE)):
                 batch.write()
             if self.progress:
                 self.progress(min(start + BATCH, len(in_order)), len(in_order))
+
+    def _read_files(
+        self,
+        paths: Sequence[str],
+        files: Mapping[str, FileStat],
+        seen: Mapping[str, SeenFile],
+        lookup: FileLookup,
+        batch: IndexBatch,
+    ) -> None:
+        for path in paths:
+            try:
+                self._read_file(path, files[path], seen, lookup, batch)
+            except (VaultError, Conflict) as error:
+                # A file that cannot be written now, or that a person is changing, is left for
+                # later. The index keeps its row.
+                self.postponed.append(Problem(path, f"is not indexed yet: {error}"))
+                log.warning("%s is not indexed yet: %s", path, error)
 
     def _read_file(
         self,
