@@ -1,19 +1,27 @@
 """The server under load: `python -m benchmarks.load [--memories 10000] [--clients 32] [--seconds
-60] [--embedder onnx]`.
+60] [--embedder onnx] [--bare]`.
 
 Clients search (80 %), save (15 %) and update (5 %) over HTTP while two other processes save into
 the same vault. Counted are errors and writes that were acknowledged and are not there afterwards;
 measured are latencies, and the memory of the server at the beginning and at the end. Before that,
 with one client: the same search over REST and in Python, in turn.
+
+With `--bare`, the same clients only search, in turn with requests that do nothing but embed the
+query (`/bare`, the same process and HTTP stack): new queries and repeated ones over REST, and new
+ones over MCP. The ratio is what the engine and its waiting add. `--prepared` takes any vault, such
+as one with a hundred thousand memories of `benchmarks.vector_speed`.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import multiprocessing
+import os
 import random
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -33,14 +41,33 @@ from muisti import Muisti
 
 RESULTS = Path(__file__).with_name("results") / "load.json"
 OTHERS = 2
+FRESH = 20_000
+"""Queries of which each is asked once."""
 SEARCH, SAVE = 0.80, 0.95
 """Below the first a search, below the second a save, else an update."""
 START = """
 import sys
+from fastapi import APIRouter
 from muisti import Muisti
+from muisti.models.embedders.guarded import GuardedEmbedder
+from muisti.surfaces.rest import app, server
+from muisti.surfaces.rest.concurrency import ThreadedRoute
 from muisti.surfaces.rest.config import ServerConfig
 from muisti.surfaces.rest.server import serve
 
+def with_bare(memory, config):
+    made = app.create_app(memory, config)
+    router = APIRouter(route_class=ThreadedRoute)
+
+    @router.get("/bare")
+    def bare(query: str) -> int:
+        embedder = memory._services.embedders(None)
+        return len(embedder._inner.embed_query(query))  # past the cache of queries
+
+    made.include_router(router)
+    return made
+
+server.create_app = with_bare
 with Muisti.open(sys.argv[1], embedder=sys.argv[2]) as memory:
     config = ServerConfig(port=0, web_page=False, watch=sys.argv[3:] != ["still"])
     serve(memory, config, lambda ready: print(ready.base_url, flush=True))
@@ -191,6 +218,103 @@ def loaded(
     }
 
 
+_MCP_HEADERS = {"accept": "application/json, text/event-stream"}
+ASK = {
+    "bare": lambda http, query: http.get("/bare", params={"query": query}),
+    "search": lambda http, query: http.get("/api/search", params={"query": query}),
+    "mcp": lambda http, query: http.post("/mcp", json=_tool_call(query), headers=_MCP_HEADERS),
+}
+
+
+def _tool_call(query: str) -> dict[str, object]:
+    call = {"name": "memory_search", "arguments": {"query": query}}
+    return {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
+
+
+def beside_bare(
+    base: str, pid: int, clients: int, seconds: float, fresh: Sequence[str], rounds: int = 4
+) -> dict[str, object]:
+    """Requests that search beside requests that only embed, in turn, from many clients at once.
+
+    Each query of `fresh` is asked once; "repeated" asks the same hundred again and again.
+    """
+    unasked = iter(fresh)
+    kinds = {
+        "bare": lambda: next(unasked),
+        "search": lambda: next(unasked),
+        "repeated": itertools.cycle(fresh[:100]).__next__,
+        "mcp": lambda: next(unasked),
+    }
+    took: dict[str, list[float]] = {kind: [] for kind in kinds}
+    used: dict[str, list[float]] = {kind: [] for kind in kinds}
+    errors: Counter[str] = Counter()
+    guard = threading.Lock()
+
+    def ask(kind: str, until: float) -> None:
+        action = ASK["search" if kind == "repeated" else kind]
+        with httpx2.Client(base_url=base, timeout=60) as http:
+            while True:
+                with guard:
+                    query = kinds[kind]()
+                start = time.perf_counter()
+                told = action(http, query)
+                took[kind].append(time.perf_counter() - start)
+                if not told.is_success or '"isError":true' in told.text:
+                    errors[f"{kind} {told.status_code} {told.text[:100]}"] += 1
+                if time.monotonic() >= until:
+                    return
+
+    with httpx2.Client(base_url=base, timeout=60) as http:
+        for action in ASK.values():  # whatever is slow the first time
+            action(http, "the first question")
+    for _ in range(rounds):
+        for kind in kinds:
+            before, asked = _cpu_seconds(pid), len(took[kind])
+            until = time.monotonic() + seconds / rounds
+            threads = [threading.Thread(target=ask, args=(kind, until)) for _ in range(clients)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            used[kind].append((_cpu_seconds(pid) - before) / (len(took[kind]) - asked))
+    return {**_compare_with_bare(took, used, seconds), "errors": dict(errors)}
+
+
+def _compare_with_bare(
+    took: dict[str, list[float]], used: dict[str, list[float]], seconds: float
+) -> dict[str, object]:
+    figures = {
+        kind: {
+            "per_second": len(times) / seconds,
+            "cpu_ms": 1000 * statistics.median(used[kind]),
+            **_quantiles(sorted(times)),
+        }
+        for kind, times in took.items()
+    }
+    bare = figures["bare"]
+    ratios = {
+        kind: {
+            "throughput": one["per_second"] / bare["per_second"],
+            "p99": one["p99_ms"] / bare["p99_ms"],
+            "cpu": one["cpu_ms"] / bare["cpu_ms"],
+        }
+        for kind, one in figures.items()
+    }
+    return {"requests": figures, "ratio_to_bare": ratios}
+
+
+def _cpu_seconds(pid: int) -> float:
+    """Seconds of CPU time that a process has used."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def private_mb(pid: int) -> float:
+    """Megabytes that a process does not share with others."""
+    lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    return sum(int(line.split()[1]) for line in lines if line.startswith("Private_")) / 1024
+
+
 def _lost(vault: Path, written: dict[str, str]) -> int:
     """Acknowledged, and not there, or not so, in a vault whose index was made anew from the files."""
     with Muisti.open(vault, embedder="none") as memory:
@@ -246,6 +370,9 @@ def main() -> None:
     parser.add_argument(
         "--write", action="store_true", help="keep the figures in benchmarks/results"
     )
+    parser.add_argument(
+        "--bare", action="store_true", help="only search, beside requests that only embed"
+    )
     options = parser.parse_args()
     _, words = vocabulary()
     writer = Writer(words)
@@ -253,18 +380,28 @@ def main() -> None:
         texts = writer.texts(options.memories)
         vault = _prepared(Path(folder) / "vault", texts, options)
         questions = writer.questions(texts, 300)
+        if options.bare:
+            fresh = [*dict.fromkeys(writer.questions(texts, FRESH))]
+            with server(vault, options.embedder) as (base, pid):
+                found = beside_bare(base, pid, options.clients, options.seconds, fresh)
+                found["private_mb"] = private_mb(pid)
+            _tell(found, options, RESULTS.with_name(f"load_bare_{options.memories}.json"))
+            return
         with server(vault, options.embedder) as (base, pid):
             side_by_side = compared(vault, base, options.embedder, questions)
             under_load = loaded(vault, base, pid, options, questions, words)
     ratio = side_by_side["rest"].p50 / side_by_side["python"].p50
-    figures = {
-        "options": {name: value for name, value in vars(options).items() if name != "prepared"},
-        "search": {name: times.summary() for name, times in side_by_side.items()},
-        "ratio": ratio,
-    }
-    found = {"machine": machine(), **figures, "load": under_load}
+    search = {name: times.summary() for name, times in side_by_side.items()}
+    _tell({"search": search, "ratio": ratio, "load": under_load}, options, RESULTS)
+
+
+def _tell(figures: dict[str, object], options: argparse.Namespace, results: Path) -> None:
+    """Print the figures, and keep them if asked to."""
+    asked = {name: value for name, value in vars(options).items() if name != "prepared"}
+    load = {"load_average": os.getloadavg()}
+    found = {"machine": machine(), **load, "options": asked, **figures}
     if options.write:
-        RESULTS.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        results.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     print(json.dumps(found, indent=1))
 
 

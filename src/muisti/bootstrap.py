@@ -131,6 +131,7 @@ def open(
             vault_settings = replace(vault_settings, project=project)
         back_end = _Files(root, vault_settings, clock or SystemClock(), disk)
     back_end.services.use_threads = defaults.use_threads
+    back_end.services.use_all_cores = defaults.use_all_cores
     if role == "hook":
         from muisti.engine.search import Search
 

@@ -20,6 +20,8 @@ class Role:
     """Load the embedding model in the background."""
     use_threads: bool = True
     """Embed in a thread what an operation does not wait for."""
+    use_all_cores: bool = True
+    """Embed in bulk on all cores. Not for programs that answer requests meanwhile."""
     settings: Mapping[str, Value] | None = None
     """Settings that override those of the vault."""
 
@@ -28,8 +30,8 @@ ROLES: Mapping[str, Role] = {
     "library": Role(create=True, resume=True),
     # A single command leaves embedding to the next search, which loads the model anyway.
     "cli": Role(settings={"embed_on_save": False}, use_threads=False),
-    "server": Role(resume=True, warm_up=True),
-    "mcp": Role(resume=True),
+    "server": Role(resume=True, warm_up=True, use_all_cores=False),
+    "mcp": Role(resume=True, use_all_cores=False),
     # A hook runs with every prompt: it only reads, and must not wait.
     "hook": Role(
         settings={

@@ -133,7 +133,12 @@ class Settings:
     embedder_retry: float = _setting(
         60.0, "Seconds before a failed embedder is tried again.", low=0, high=86_400
     )
-    embedder_threads: int = _setting(1, "Threads for local embedding.", low=1, high=256)
+    embedder_threads: int = _setting(
+        0,
+        "Threads for local embedding; 0: one for a text, all cores for many texts at once.",
+        low=0,
+        high=256,
+    )
     embed_on_save: bool = _setting(
         True, "Embed a memory when it is saved; otherwise with the next search."
     )

@@ -192,7 +192,7 @@ def test_C4_contradictory_chunks_are_refused(
         "---",
         "a" * 3_000,
         "| a | b |\n|---|---|\n" * 60,
-        "数据库" * 300,
+        "the 数据库 " * 300,
     ],
 )
 def test_C4_odd_texts_are_saved_and_embedded(memory: Muisti, content: str) -> None:

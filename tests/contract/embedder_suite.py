@@ -70,6 +70,11 @@ class EmbedderContract:
         )
         assert one @ other < 0.95
 
+    def test_english_is_read(self, embedder: Embedder) -> None:
+        assert embedder.reads("The lamp is on the table")
+        assert embedder.reads("café 東京")
+        assert embedder.reads("2026: 42 %")
+
     def test_the_identity_stays(self, embedder: Embedder) -> None:
         before = embedder.identity()
         embedder.embed_documents(TEXTS[:1])

@@ -18,10 +18,11 @@ from tests.contract.making import add, filed
 from tests.contract.vectors_making import (
     FIRST, OFF, OTHER_SIZE, RARE, RECALL, SAME_SIZE, Place, clustered, embedded, numbered, questions, recall, unit
 )  # fmt: skip
+from tests.contract.vectors_same_suite import SameTextContract
 from tests.unit.making import NOON
 
 
-class VectorsContract:
+class VectorsContract(SameTextContract):
     """Subclasses give a fixture `place`, which finds nothing wrong with the index after each test."""
 
     # -- Finding

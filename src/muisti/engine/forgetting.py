@@ -46,7 +46,7 @@ class Forgetting(Runtime):
             raise InvalidRequest("scope", "", f"must be given: {names}")
         if dry_run:
             return self._read(forget.forget, scope, hard=hard, dry_run=True)
-        return self._write(forget.forget, scope, hard=hard)
+        return self._erase(forget.forget, scope, hard=hard)
 
     @renamed_argument("chat", "conversation")
     def delete_conversation(self, conversation: str, *, hard: bool = False) -> int:
@@ -55,7 +55,7 @@ class Forgetting(Runtime):
         Memories that were extracted from it stay; `forget(conversation=…)` removes them too. Raises
         ConversationNotFound.
         """
-        return self._write(forget.delete_messages, conversation, None, hard=hard)
+        return self._erase(forget.delete_messages, conversation, None, hard=hard)
 
     @renamed_argument("chat", "conversation")
     def delete_messages(
@@ -67,7 +67,8 @@ class Forgetting(Runtime):
         """
         if isinstance(message_ids, str) or not message_ids:
             raise InvalidRequest("message_ids", message_ids, "must be a list of one or more IDs")
-        return self._write(forget.delete_messages, conversation, list(message_ids), hard=hard)
+        ids = list(message_ids)
+        return self._erase(forget.delete_messages, conversation, ids, hard=hard)
 
     @renamed_argument("chat", "conversation")
     def restore_conversation(self, conversation: str) -> Conversation:

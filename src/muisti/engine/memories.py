@@ -123,7 +123,8 @@ class Memories(Embedding):
 
         Return False if there is no such memory.
         """
-        return self._write(change.delete, memory_id, hard=hard)
+        run = self._erase if hard else self._write
+        return run(change.delete, memory_id, hard=hard)
 
     def restore(self, memory_id: str) -> Memory:
         """Restore a memory from the trash or the archive. Raises MemoryNotFound."""

@@ -102,6 +102,15 @@ class Runtime:
             self._services.store.repair()
             return operation(self._services, *args, **kwargs)
 
+    def _erase(
+        self, operation: Callable[Concatenate[Services, P], R], *args: P.args, **kwargs: P.kwargs
+    ) -> R:
+        """Run an operation that deletes permanently. What is cached of queries goes too."""
+        try:
+            return self._write(operation, *args, **kwargs)
+        finally:
+            self._services.forget_queries()
+
     def _check_open(self) -> None:
         if self._closed:
             raise MuistiError("this vault has been closed; open it again")

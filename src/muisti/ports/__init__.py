@@ -80,6 +80,10 @@ class Embedders(Protocol):
         """Return which embedder of the settings makes the vectors of a model, or ""."""
         ...
 
+    def forget_queries(self) -> None:
+        """Forget the vectors of queries that were kept to embed each query once."""
+        ...
+
     def close(self) -> None:
         """Close every embedder that was created."""
         ...

@@ -161,6 +161,8 @@ class Services:
 
     use_threads = True
     """False for a single command: what it does not embed is left to another process."""
+    use_all_cores = True
+    """False for a server: a core is left to requests while it embeds in bulk."""
 
     def __init__(self, settings: Settings, clock: Clock, factory: ServiceFactory) -> None:
         self.settings = settings
@@ -211,6 +213,12 @@ class Services:
         """Make the index readable, as `Store.prepare` does; do nothing if it already is."""
         if not self.index.is_ready():
             self.store.prepare(wait=wait)
+
+    def forget_queries(self) -> None:
+        """Forget the vectors of earlier queries."""
+        embedders: Embedders | None = self.__dict__.get("embedders")
+        if embedders is not None:
+            embedders.forget_queries()
 
     @property
     def lag(self) -> str:

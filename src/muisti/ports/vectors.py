@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
@@ -64,6 +64,8 @@ class Embedder(Protocol):
     """A query and a text with at most this cosine are most likely unrelated; −1 if unknown."""
     is_remote: bool
     """Whether texts are sent to a server, which may hang. A local model always comes to an end."""
+    is_parallel: bool
+    """Whether several threads embed faster than one."""
 
     def identity(self) -> Identity:
         """Return the model's identity without loading its weights.
@@ -78,6 +80,10 @@ class Embedder(Protocol):
 
     def understands(self, text: str) -> float:
         """Return the weight of vector search for this text; that of keywords is 1. 0: skip it."""
+        ...
+
+    def reads(self, text: str) -> bool:
+        """Return whether the model knows the script of a text; other texts are not embedded."""
         ...
 
     def count_tokens(self, text: str) -> int:
@@ -187,6 +193,24 @@ class VectorIndex(Protocol):
 
     def find_missing(self, space: Space, limit: int) -> list[str]:
         """Return the IDs of texts without vectors in this space, oldest row first."""
+        ...
+
+    def measure_missing(self, space: Space) -> int:
+        """Return how many characters the texts without vectors in this space have together."""
+        ...
+
+    def find_same(self, space: Space, ids: Sequence[str]) -> dict[str, str]:
+        """Return, for memories without vectors, the ID of one with the same text that has them.
+
+        Same text means the same `source_hash` and content. Others are left out.
+        """
+        ...
+
+    def copy_same(self, space: Space, same: Mapping[str, str]) -> None:
+        """Copy vectors to each memory from the one that `find_same` found.
+
+        Pairs whose texts differ by now are left out. Call within `Store.lock`.
+        """
         ...
 
     def count_pieces(self, space: Space, memory_id: str) -> int:

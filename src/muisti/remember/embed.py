@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
+from typing import TypeAlias
 
 from muisti.model import EntryType, Memory
 from muisti.ports import Embedded, Embedder, Identity, Matrix, Piece
@@ -15,6 +16,8 @@ from muisti.settings import Settings
 SPECIAL_TOKENS = 2
 """Models add one before and one after a text."""
 USUAL = Chunking(SIZE, OVERLAP)
+Bulk: TypeAlias = Callable[[Embedder, Sequence[str]], Matrix]
+"""Embeds many texts, one row for each."""
 PART = 32
 """Chunks that are sent to a server in one request, or stored together of a long memory."""
 
@@ -57,10 +60,12 @@ def embed(
     *,
     chunking: Chunking = USUAL,
     between: Callable[[], None] | None = None,
+    bulk: Bulk | None = None,
 ) -> list[Embedded]:
     """Return the embeddings of memories. Raises EmbedderProblem.
 
     `between` is called before each chunk, or each request to a server. What it raises ends this.
+    `bulk` embeds chunks on several threads instead.
     """
     split = []
     texts: list[str] = []
@@ -70,7 +75,7 @@ def embed(
         pieces, own_texts = _split(embedder, memory, chunking)
         split.append(pieces)
         texts += own_texts
-    vectors = _embed_texts(embedder, texts, between)
+    vectors = _embed_texts(embedder, texts, between, bulk)
     identity = identify_space(embedder, chunking)
     embedded = []
     at = 0
@@ -88,6 +93,7 @@ def embed_parts(
     *,
     chunking: Chunking = USUAL,
     between: Callable[[], None] | None = None,
+    bulk: Bulk | None = None,
 ) -> Iterator[Embedded]:
     """Yield the embeddings of a long memory in parts, from its piece `first` on.
 
@@ -100,7 +106,7 @@ def embed_parts(
         first = 0
     for start in range(first, max(1, len(pieces)), PART):
         end = start + PART
-        vectors = _embed_texts(embedder, texts[start:end], between)
+        vectors = _embed_texts(embedder, texts[start:end], between, bulk)
         is_last = end >= len(pieces)
         yield Embedded(memory.id, source, identity, pieces[start:end], vectors, start, is_last)
 
@@ -114,23 +120,43 @@ def _split(
     chunks = split_chunks(
         content, embedder.count_tokens, title=title, size=fitted.size, overlap=fitted.overlap
     )
-    pieces = tuple(Piece(chunk.start, chunk.end, " > ".join(chunk.heading)) for chunk in chunks)
-    return pieces, [format_for_embedding(content, title, chunk) for chunk in chunks]
+    pieces: list[Piece] = []
+    texts: list[str] = []
+    for chunk in chunks:
+        text = format_for_embedding(content, title, chunk)
+        if embedder.reads(text):
+            pieces.append(Piece(chunk.start, chunk.end, " > ".join(chunk.heading)))
+            texts.append(text)
+    return tuple(pieces), texts
 
 
 def _embed_texts(
-    embedder: Embedder, texts: Sequence[str], between: Callable[[], None] | None
+    embedder: Embedder,
+    texts: Sequence[str],
+    between: Callable[[], None] | None,
+    bulk: Bulk | None,
 ) -> Matrix:
-    if between is None:
-        return embedder.embed_documents(texts)
+    """Return one row for each text. Equal texts are embedded once."""
     import numpy as np  # slow to import
 
-    step = PART if embedder.is_remote else 1
-    parts: list[Matrix] = []
-    for start in range(0, len(texts), step):
-        between()
-        parts.append(embedder.embed_documents(texts[start : start + step]))
-    return np.concatenate(parts) if parts else embedder.embed_documents(())
+    unique = list(dict.fromkeys(texts))
+    if not unique:
+        return embedder.embed_documents(())
+    if bulk is not None and not embedder.is_remote:
+        rows = bulk(embedder, unique)
+    elif between is None:
+        rows = embedder.embed_documents(unique)
+    else:
+        step = PART if embedder.is_remote else 1
+        parts: list[Matrix] = []
+        for start in range(0, len(unique), step):
+            between()
+            parts.append(embedder.embed_documents(unique[start : start + step]))
+        rows = np.concatenate(parts)
+    if len(unique) == len(texts):
+        return rows
+    places = {text: at for at, text in enumerate(unique)}
+    return rows[[places[text] for text in texts]]
 
 
 def _get_own_title(memory: Memory) -> str:

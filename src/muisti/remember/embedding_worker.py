@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import functools
 import logging
-import os
-import sys
 import threading
 import time
 import weakref
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from itertools import accumulate
 
 from muisti.errors import (
@@ -25,6 +23,12 @@ from muisti.errors import (
 from muisti.model import Memory
 from muisti.ports import Embedded, Embedder, Progress, Services, Space
 from muisti.ports.waiting import limit_wait
+from muisti.remember.bulk_embedding import (
+    BulkEmbedding,
+    WorkProgress,
+    choose_threads,
+    lower_priority,
+)
 from muisti.remember.embed import (
     USUAL,
     embed,
@@ -38,7 +42,7 @@ log = logging.getLogger("muisti")
 BATCH = 32
 """The most memories that are stored in one transaction."""
 SMALL_BATCH = 8
-"""The same for a local model if it may be stopped, which loses the batch, or shows progress."""
+"""The same for a local model in the background: stopping it loses the batch."""
 LONG_BATCH = 30_000
 """The most characters of a batch: a few seconds. A longer text is stored in parts."""
 AT_ONCE = 64
@@ -56,6 +60,8 @@ LONG = 100_000
 """Characters. A longer text takes seconds to embed, so that also `save_batch` leaves it."""
 PAUSE = 1.0
 """Seconds that the thread pauses at most while a search runs, so that it comes to an end."""
+SAVING = 10
+"""Saving many memories takes about one part in so many of the time; embedding takes the rest."""
 LAST_REPLY = 1.0
 """Seconds that closing waits for a server's reply. A local model is always waited for."""
 
@@ -82,23 +88,21 @@ def embed_missing(
         return 0
     space = _open_space(services, embedder, timeout)
     total = space.missing
-    is_watched = between is not None or progress is not None
-    most = SMALL_BATCH if is_watched and not embedder.is_remote else BATCH
-    if progress and total:
-        progress(0, total)
+    most = BATCH if between is None or embedder.is_remote else SMALL_BATCH
+    work = services.vectors.measure_missing(space) + total * OVERHEAD if progress else 0
+    reported = WorkProgress(progress, total, work)
     done = 0
-    while done < total:
-        ids = services.vectors.find_missing(space, min(BATCH, total - done))
-        if not ids:
-            break
-        before = done
-        memories = _load(services, ids)
-        for batch in _split_batches(memories, most):
-            _embed_batch(services, embedder, space, batch, between, timeout)
-            done += len(batch)
-            if progress:
-                progress(done, total)
-        done = before + len(ids)  # some may have been deleted meanwhile
+    with _open_bulk(services, embedder, between, reported) as bulk:
+        while done < total:
+            ids = services.vectors.find_missing(space, min(BATCH, total - done))
+            if not ids:
+                break
+            for batch in _split_batches(_load(services, ids), most):
+                reported.start(sum(map(_measure, batch)))
+                _embed_batch(services, embedder, space, batch, between, bulk, timeout)
+                reported.finish()
+            done += len(ids)  # some may have been deleted meanwhile
+    reported.end()
     return done
 
 
@@ -110,15 +114,30 @@ def embed_memories(
     if embedder is None:
         return 0
     space = _open_space(services, embedder)
-    done = 0
-    for start in range(0, len(memories), BATCH):
-        ids = [memory.id for memory in memories[start : start + BATCH]]
-        for batch in _split_batches(_load(services, ids), BATCH):
-            _embed_batch(services, embedder, space, batch)
-            done += len(batch)
-            if progress:
-                progress(done, len(memories))
+    reported = WorkProgress(progress, len(memories), sum(map(_measure, memories)))
+    with _open_bulk(services, embedder, None, reported) as bulk:
+        for start in range(0, len(memories), BATCH):
+            ids = [memory.id for memory in memories[start : start + BATCH]]
+            for batch in _split_batches(_load(services, ids), BATCH):
+                reported.start(sum(map(_measure, batch)))
+                _embed_batch(services, embedder, space, batch, bulk=bulk)
+                reported.finish()
     return _open_space(services, embedder).missing
+
+
+@contextmanager
+def _open_bulk(
+    services: Services,
+    embedder: Embedder,
+    between: Callable[[], None] | None,
+    progress: WorkProgress,
+) -> Iterator[BulkEmbedding | None]:
+    """Yield what embeds in bulk; None in the background, where `between` is called."""
+    if between is not None:
+        yield None
+        return
+    with BulkEmbedding(choose_threads(services, embedder), progress) as bulk:
+        yield bulk
 
 
 def _embed_batch(
@@ -127,16 +146,34 @@ def _embed_batch(
     space: Space,
     batch: Sequence[Memory],
     between: Callable[[], None] | None = None,
+    bulk: BulkEmbedding | None = None,
     timeout: float | None = None,
 ) -> None:
     """Embed and store a batch; a single long memory in parts, after those stored already."""
+    batch = _copy_known(services, space, batch, timeout)
+    if not batch:
+        return
     chunking = get_chunking(services.settings)
     if len(batch) > 1 or _measure(batch[0]) <= LONG_BATCH:
-        _store(services, embed(embedder, batch, chunking=chunking, between=between), timeout)
+        embedded = embed(embedder, batch, chunking=chunking, between=between, bulk=bulk)
+        _store(services, embedded, timeout)
         return
     stored = services.vectors.count_pieces(space, batch[0].id)
-    for part in embed_parts(embedder, batch[0], stored, chunking=chunking, between=between):
+    for part in embed_parts(
+        embedder, batch[0], stored, chunking=chunking, between=between, bulk=bulk
+    ):
         _store(services, [part], timeout)
+
+
+def _copy_known(
+    services: Services, space: Space, memories: Sequence[Memory], timeout: float | None
+) -> list[Memory]:
+    """Copy the vectors of memories with the same text. Return the memories that have none."""
+    same = services.vectors.find_same(space, [memory.id for memory in memories])
+    if same:
+        with services.store.lock(timeout):
+            services.vectors.copy_same(space, same)
+    return [memory for memory in memories if memory.id not in same]
 
 
 def _load(services: Services, ids: Sequence[str]) -> list[Memory]:
@@ -193,15 +230,15 @@ def _warn_capped(size: int, most: int, model: str) -> None:
 
 
 def split_progress(progress: Progress | None) -> tuple[Progress | None, Progress | None]:
-    """Return the progress of saving and of embedding as the two halves of one."""
+    """Return the progress of saving and of embedding as parts of one, by the time they take."""
     if progress is None:
         return None, None
 
     def report_saved(done: int, total: int) -> None:
-        progress(done // 2, total)
+        progress(done // SAVING, total)
 
     def report_embedded(done: int, total: int) -> None:
-        progress(total // 2 + (done + 1) // 2, total)
+        progress(total // SAVING + done - done // SAVING, total)
 
     return report_saved, report_embedded
 
@@ -217,13 +254,6 @@ def _end(
     wake.set()
     if thread is not threading.current_thread():  # the thread may hold the worker's last reference
         thread.join(timeout=LAST_REPLY if remote is not None and remote.is_set() else 10)
-
-
-def _lower_priority() -> None:
-    """Let other threads run first. Only Linux has priorities of single threads."""
-    if sys.platform == "linux":
-        with suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 10)
 
 
 class EmbeddingWorker:
@@ -283,6 +313,9 @@ class EmbeddingWorker:
         try:
             embedded: list[Embedded] = []
             started = None
+            found = len(memories)
+            memories = _copy_known(self._services, space, memories, timeout=0.0)
+            copied = found - len(memories)
             chunking = get_chunking(self._services.settings)
             for memory in memories:
                 embedded += embed(embedder, [memory], chunking=chunking)
@@ -295,7 +328,7 @@ class EmbeddingWorker:
             _store(self._services, embedded, timeout=0.0)
         finally:
             self._embedding.release()
-        return len(embedded) == space.missing
+        return copied + len(embedded) == space.missing
 
     def _find_short(self, space: Space) -> list[Memory]:
         """Return missing memories that fit the budget together, the shortest first."""
@@ -388,7 +421,7 @@ class EmbeddingWorker:
             self._thread.join(timeout=timeout)
 
     def _run(self) -> None:
-        _lower_priority()
+        lower_priority()
         while not self._stop.is_set():
             self._busy = True
             self._wake.clear()  # first, so that a wake() during the work is not lost

@@ -160,6 +160,11 @@ class SettingsEmbedders:
             self._others[key] = _make_guarded(settings, model)
         return self._others[key]
 
+    def forget_queries(self) -> None:
+        """Clear the caches of queries."""
+        for embedder in self._list_made():
+            embedder.forget_queries()
+
     def close(self) -> None:
         """Close all of them. Using one opens it again."""
         for embedder in self._list_made():
@@ -179,6 +184,6 @@ def _make_guarded(settings: Settings, model: str) -> GuardedEmbedder:
         settings.embedder_url,
         settings.embedder_key,
         timeout=settings.embedder_timeout,
-        threads=settings.embedder_threads,
+        threads=settings.embedder_threads or 1,
     )
     return GuardedEmbedder(spec.make(options), Breaker(EMBEDDER, pause=settings.embedder_retry))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from muisti.models.embedders.query_cache import QueryCache
 from muisti.models.embedders.vectors import validate_vectors
 from muisti.models.http.breaker import Breaker
 from muisti.ports import Embedder, Identity, Matrix, Vector
@@ -20,9 +21,11 @@ class GuardedEmbedder:
         self.max_tokens = inner.max_tokens
         self.unrelated = inner.unrelated
         self.is_remote = inner.is_remote
+        self.is_parallel = inner.is_parallel
         self._inner = inner
         self._breaker = breaker
         self._identity: Identity | None = None
+        self._queries = QueryCache()
 
     def identity(self) -> Identity:
         """Return the identity. Cached here, so that repeated calls do not count as successes."""
@@ -44,6 +47,10 @@ class GuardedEmbedder:
         """Return what the inner embedder returns."""
         return self._inner.understands(text)
 
+    def reads(self, text: str) -> bool:
+        """Return what the inner embedder returns."""
+        return self._inner.reads(text)
+
     def count_tokens(self, text: str) -> int:
         """Return what the inner embedder counts."""
         return self._inner.count_tokens(text)
@@ -57,14 +64,28 @@ class GuardedEmbedder:
             )
 
     def embed_query(self, text: str) -> Vector:
-        """Return a validated vector."""
+        """Return a validated vector, which must not be changed.
+
+        Those of a local model are cached. A server is always asked, so that its failure is noticed.
+        """
+        if not self.is_remote:
+            known = self._queries.get(text)
+            if known is not None:
+                return known
         identity = self.identity()
         with self._breaker.watch():
             row: Vector = validate_vectors(
                 [self._inner.embed_query(text)], 1, identity.dimensions, identity.model
             )[0]
+        if not self.is_remote:
+            self._queries.put(text, row)
         return row
+
+    def forget_queries(self) -> None:
+        """Clear the cache of queries."""
+        self._queries.clear()
 
     def close(self) -> None:
         """Close the inner embedder."""
+        self._queries.clear()
         self._inner.close()

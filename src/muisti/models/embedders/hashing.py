@@ -34,6 +34,7 @@ class HashingEmbedder:
     """No limit: whole texts are read."""
     unrelated = -1.0
     is_remote = False
+    is_parallel = False
 
     def __init__(self, dimensions: int = 256) -> None:
         self._dimensions = dimensions
@@ -49,6 +50,10 @@ class HashingEmbedder:
     def understands(self, text: str) -> float:
         """Return 0: it compares words only, which keyword search does better."""
         return 0.0
+
+    def reads(self, text: str) -> bool:
+        """Return True: it splits the words of every script."""
+        return True
 
     def count_tokens(self, text: str) -> int:
         """Return the number of index words."""

@@ -45,6 +45,7 @@ class RemoteEmbedder(ABC):
     extra_fields: Mapping[str, object] = {}
     """Fields of a request besides `model` and `input`."""
     is_remote = True
+    is_parallel = False
 
     def __init__(
         self, client: JsonClient, model: str, *, dimensions: int | None, batch: int, max_tokens: int
@@ -76,6 +77,10 @@ class RemoteEmbedder(ABC):
     def understands(self, text: str) -> float:
         """Return 1: remote models are assumed to know every language."""
         return 1.0
+
+    def reads(self, text: str) -> bool:
+        """Return True: remote models are assumed to know every script."""
+        return True
 
     def count_tokens(self, text: str) -> int:
         """Return an estimate that is rather too high: the server's tokenizer is not known."""

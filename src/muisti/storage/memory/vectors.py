@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from muisti.ports.vectors import Embedded, Identity, Space, Vector, VectorHit, check_length
@@ -78,6 +78,42 @@ class MemoryVectors:
         waiting = known.waiting if known is not None else ()
         return sorted(waiting, key=lambda id_: tables.entries[id_].number)[:limit]
 
+    def measure_missing(self, space: Space) -> int:
+        """Return how many characters the texts without vectors have together."""
+        tables = self._database.tables
+        known = _find(tables, space.identity)
+        waiting = known.waiting if known is not None else ()
+        return sum(len(tables.entries[id_].memory.content) for id_ in waiting)
+
+    def find_same(self, space: Space, ids: Sequence[str]) -> dict[str, str]:
+        """Return, for memories without vectors, the ID of one with the same text that has them."""
+        tables = self._database.tables
+        known = _find(tables, space.identity)
+        same: dict[str, str] = {}
+        if known is None:
+            return same
+        for id_ in ids:
+            if id_ not in known.waiting or not tables.entries[id_].is_memory:
+                continue
+            for other in tables.by_hash[tables.entries[id_].memory.content_hash]:
+                if other in known.vectors and _is_same_text(tables, id_, other):
+                    same[id_] = other
+                    break
+        return same
+
+    def copy_same(self, space: Space, same: Mapping[str, str]) -> None:
+        """Copy vectors to each memory from the one that `find_same` found."""
+        with self._database.transaction() as tables:
+            known = _find(tables, space.identity)
+            if known is None:
+                return
+            for id_, other in same.items():
+                is_waiting = id_ in known.waiting and other in known.vectors
+                if is_waiting and _is_same_text(tables, id_, other):
+                    known.forget(id_)
+                    known.vectors[id_] = known.vectors[other]
+            promote_complete_space(tables)
+
     def count_pieces(self, space: Space, memory_id: str) -> int:
         """Return how many pieces of a text are stored in this space."""
         known = _find(self._database.tables, space.identity)
@@ -130,6 +166,12 @@ class MemoryVectors:
         total: Vector = vectors.sum(axis=0)
         length = float(np.linalg.norm(total)) or 1.0
         return total / np.float32(length)
+
+
+def _is_same_text(tables: Tables, id_: str, other: str) -> bool:
+    first, second = tables.entries[id_], tables.entries[other]
+    is_same = first.source_hash == second.source_hash and second.is_memory
+    return is_same and first.memory.content == second.memory.content
 
 
 def _find(tables: Tables, identity: Identity) -> SpaceTable | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import apsw
@@ -164,6 +164,33 @@ def _read_vectors(db: apsw.Connection, space: int, dimensions: int) -> tuple[lis
     codes = np.frombuffer(b"".join(row[2] for row in rows), np.int8).reshape(-1, dimensions)
     rest = np.frombuffer(b"".join(row[3] for row in rows), np.int8).reshape(-1, dimensions)
     return [row[0] for row in rows], dequantize(codes, rest, scales)
+
+
+def copy_within(db: apsw.Connection, space: int, same: Mapping[str, str]) -> None:
+    """Copy vectors between memories of the same text, to the first from the second of each pair."""
+    sql = """SELECT m.n, o.n FROM entries m JOIN entries o
+                 ON o.id = ?3 AND o.source_hash = m.source_hash AND o.content = m.content
+             JOIN unembedded u ON u.n = m.n AND u.space = ?1
+             JOIN embedded e ON e.n = o.n AND e.space = ?1 WHERE m.id = ?2"""
+    centre = _read_centre(db, space)
+    for id_, other in same.items():
+        for n, known in fetch(db, sql, (space, id_, other)):
+            delete_vectors(db, [n], space)  # of a long text, some may be stored
+            read = "SELECT first, last, heading, scale, codes, rest FROM vectors"
+            rows = fetch(db, f"{read} WHERE n = ? AND space = ? ORDER BY v", (known, space))
+            for row in rows:
+                db.execute(_INSERT, (space, n, *row))
+                codes = np.frombuffer(row[4], np.int8).reshape(1, -1)
+                rest = np.frombuffer(row[5], np.int8).reshape(1, -1)
+                vector = dequantize(codes, rest, np.array([row[3]], np.float32))
+                bits = compute_signs(vector, centre)[0].tobytes()
+                db.execute(
+                    "INSERT INTO signs VALUES (?, ?, ?)", (db.last_insert_rowid(), space, bits)
+                )
+            db.execute("INSERT INTO embedded VALUES (?, ?, ?)", (space, n, len(rows)))
+    _recentre(db, space)
+    _seal(db, space)
+    promote_complete_space(db)
 
 
 def copy_vectors(db: apsw.Connection, old: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from muisti.ports.vectors import check_length
@@ -61,6 +61,32 @@ class SqliteVectors:
                  WHERE u.space = ? ORDER BY m.n LIMIT ?"""
         with self._db.read_transaction() as db:
             return [id_ for (id_,) in fetch(db, sql, (space.number, limit))]
+
+    def measure_missing(self, space: Space) -> int:
+        """Return how many characters the texts without vectors have together."""
+        sql = """SELECT coalesce(sum(length(m.content)), 0) FROM unembedded u
+                 JOIN entries m USING (n) WHERE u.space = ?"""
+        with self._db.read_transaction() as db:
+            return int(fetch(db, sql, (space.number,))[0][0])
+
+    def find_same(self, space: Space, ids: Sequence[str]) -> dict[str, str]:
+        """Return, for memories without vectors, the ID of one with the same text that has them."""
+        # `origin` lets SQLite use the index on the content's hash.
+        sql = """SELECT m.id, (SELECT o.id FROM entries o JOIN embedded e ON e.n = o.n
+                     WHERE o.origin = 'memory' AND o.content_hash = m.content_hash
+                     AND o.source_hash = m.source_hash AND o.content = m.content AND e.space = ?2)
+                 FROM json_each(?1) j JOIN entries m ON m.id = j.value
+                 JOIN unembedded u ON u.n = m.n AND u.space = ?2 WHERE m.origin = 'memory'"""
+        with self._db.read_transaction() as db:
+            found = fetch(db, sql, (to_json(ids), space.number))
+        return {id_: other for id_, other in found if other is not None}
+
+    def copy_same(self, space: Space, same: Mapping[str, str]) -> None:
+        """Copy vectors to each memory from the one that `find_same` found."""
+        from muisti.storage.sqlite.vector_rows import copy_within  # numpy
+
+        with self._db.write_transaction() as db:
+            copy_within(db, space.number, same)
 
     def count_pieces(self, space: Space, memory_id: str) -> int:
         """Return how many pieces of a text are stored in this space."""

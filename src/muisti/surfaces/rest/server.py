@@ -6,6 +6,7 @@ import asyncio
 import socket
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from types import FrameType
 from typing import Any
@@ -24,6 +25,9 @@ SHUTDOWN_SECONDS = 5
 """Seconds that running requests have to finish when the server stops."""
 KEEP_ALIVE_SECONDS = 15
 BACKLOG = 256
+ARENAS = 2
+"""Heaps of glibc's allocator."""
+_M_ARENA_MAX = -8
 SWITCH_INTERVAL = 0.001
 """Seconds after which a busy thread yields. The thread that holds the vault's lock has to get the
 interpreter back after every file operation."""
@@ -118,10 +122,20 @@ def serve(
     """Serve until a signal stops the server. On_ready is called with the actual configuration."""
     server, listening, config = make_server(memory, config)
     sys.setswitchinterval(SWITCH_INTERVAL)
+    _limit_arenas()
     memory.warm_up()
     if on_ready is not None:
         on_ready(config)
     server.run(sockets=[listening])
+
+
+def _limit_arenas() -> None:
+    """Let all threads share a few heaps. With one each, a server keeps 25 MB more that are free."""
+    if sys.platform == "linux":
+        import ctypes
+
+        with suppress(AttributeError, OSError):  # musl has no such option, and needs none
+            ctypes.CDLL(None).mallopt(_M_ARENA_MAX, ARENAS)
 
 
 def _listen(config: ServerConfig) -> socket.socket:
