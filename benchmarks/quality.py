@@ -112,7 +112,7 @@ def features_without(name: str) -> tuple[features.Feature, ...]:
 
 
 SIGNALS: dict[str, tuple[ModuleType, str, object]] = {
-    "neighbours": (neighbours, "score_shortness", lambda _: 0.0),
+    "neighbours": (neighbours, "score_shortness", lambda lengths, _: lengths * 0.0),
     "speaker": (features, "FEATURES", features_without("speaker")),
     "session": (features, "FEATURES", features_without("session_words")),
     "time": (query, "parse_when", lambda *_: None),

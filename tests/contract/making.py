@@ -10,7 +10,7 @@ from hypothesis import HealthCheck
 from muisti.lifecycle.journal_projection import project_events
 from muisti.model import Event, Filter, Memory
 from muisti.ports import IndexChanges, SearchIndex
-from muisti.recall.matching import LexicalHit, explain_match, find_similar_words, make_literal_hit
+from muisti.recall.matching import LexicalHit, find_similar_words, make_literal_hit, rate_matches
 from muisti.recall.query import choose_terms, split_query
 from muisti.remember.index_rows import project_memory
 from tests.unit.making import a_memory
@@ -69,9 +69,7 @@ def find(
     terms = choose_terms(
         found, index.frequencies(found), lambda word, most: find_similar_words(index, word, most)
     )
-    return (
-        [explain_match(match, terms) for match in index.match(terms, where, limit)] if terms else []
-    )
+    return rate_matches(index.match(terms, where, limit), terms) if terms else []
 
 
 def find_ids(

@@ -269,7 +269,7 @@ class ReaderContract:
         middle = found[ident(4)]
         assert (middle.before, middle.after) == ((ident(3), ident(2)), (ident(5), ident(6)))
         assert (middle.created_at, middle.importance, middle.session_id) == (
-            NOON + 4 * DAY,
+            (NOON + 4 * DAY).timestamp(),
             0.4,
             "s",
         )
@@ -282,7 +282,7 @@ class ReaderContract:
         assert found[ident(6)].after == (ident(7),)
         lone = found[ident(8)]
         assert (lone.before, lone.after, lone.opening, lone.session_id) == ((), (), "y" * 80, None)
-        assert (lone.valid_from, lone.valid_until) == (NOON, NOON + DAY)
+        assert (lone.valid_from, lone.valid_until) == (NOON.timestamp(), (NOON + DAY).timestamp())
 
     @pytest.mark.parametrize(
         ("where", "expected"),

@@ -24,6 +24,8 @@ from muisti.recall.evidence import (
     choose_background,
     find_capitalised,
     find_forms,
+    find_places,
+    find_words,
     match_passage,
     rate_names,
     weigh_pairs,
@@ -135,7 +137,8 @@ def match(body: str, title: str = "") -> dict[str, float]:
     texts = {"1": Words(title, "", body)}
     retrieval = Retrieval(QueryEmbedding(), {}, {}, {}, texts=texts)
     query = ParsedQuery("alpha beta", "keyword", words=["alpha", "beta"])
-    return match_passage(RankingInputs(query, retrieval, NOON), "1")
+    inputs = RankingInputs(query, retrieval, NOON)
+    return match_passage(inputs, "1", find_places(inputs, "1")[1])
 
 
 def test_words_count_together_only_within_a_passage() -> None:
@@ -162,13 +165,13 @@ def test_words_count_together_only_within_a_passage() -> None:
 )
 def test_pairs_of_words_count_if_a_text_has_them_together(body: str, weight: float) -> None:
     weights = {"old": 1.0, "harbour": 0.5, "cafe": 1.0}
-    assert weigh_pairs(body.split(), find_forms(weights, []), weights) == weight
+    assert weigh_pairs(find_words(body.split(), find_forms(weights, [])), weights) == weight
 
 
 def test_a_long_text_takes_linear_time() -> None:
     weights = {"old": 1.0, "harbour": 1.0}
     body = ["harbour"] * 200_000 + ["x"] * 10 + ["old"] * 200_000
-    assert weigh_pairs(body, find_forms(weights, []), weights) == 0.0
+    assert weigh_pairs(find_words(body, find_forms(weights, [])), weights) == 0.0
 
 
 @pytest.mark.parametrize(

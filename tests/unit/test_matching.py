@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 from muisti.ports import Term, WordMatch, Words
 from muisti.recall.matching import (
     K1,
-    count_occurrences,
+    count_words,
     explain_match,
     find_similar_words,
     has_same_beginning,
     is_one_typo,
     make_literal_hit,
+    rate_matches,
 )
 
 WORD = st.text("abcdef", min_size=2, max_size=8)
@@ -121,70 +122,53 @@ def test_of_words_of_three_and_four_letters_only_longer_ones_are_looked_for(word
 # -- What a text matched
 
 
-def a_match(bm25: float = 1.0, **words: str) -> WordMatch:
-    return WordMatch("m", bm25, Words(**words), "How it begins")
-
-
 def test_exact_words_and_stand_ins_are_told_apart() -> None:
     terms = [
         Term("bank"),
         Term("card", alternatives=("cards", "cardboard")),
         Term("none", alternatives=("nothing",)),
     ]
-    hit = explain_match(a_match(body="my cards of the bank cardboard"), terms)
-    assert (hit.matched, hit.loose) == ({"bank", "card"}, {"card"})
+    hit = explain_match(Words(body="my cards of the bank cardboard"), terms)
+    assert (hit.words, hit.loose) == ({"bank", "card"}, {"card"})
     assert hit.found == {"bank", "card", "cards", "cardboard"}
-    assert (hit.memory_id, hit.opening) == ("m", "How it begins")
 
 
 def test_a_word_that_is_there_needs_no_stand_in() -> None:
-    hit = explain_match(
-        a_match(title="card", body="cards"), [Term("card", alternatives=("cards",))]
-    )
-    assert (hit.matched, hit.loose, hit.found) == ({"card"}, frozenset(), {"card"})
+    hit = explain_match(Words(title="card", body="cards"), [Term("card", alternatives=("cards",))])
+    assert (hit.words, hit.loose, hit.found) == ({"card"}, frozenset(), {"card"})
 
 
 @pytest.mark.parametrize(("prefix", "matched"), [(True, {"东"}), (False, frozenset())])
 def test_a_prefix_stands_for_words_that_begin_with_it(prefix: bool, matched: set[str]) -> None:
-    hit = explain_match(a_match(body="东京 塔"), [Term("东", prefix=prefix)])
-    assert (hit.matched, hit.loose) == (matched, matched)
+    hit = explain_match(Words(body="东京 塔"), [Term("东", prefix=prefix)])
+    assert (hit.words, hit.loose) == (matched, matched)
 
 
 def test_parts_of_words_do_not_match() -> None:
-    assert explain_match(a_match(body="riverbank"), [Term("bank")]).matched == frozenset()
+    assert explain_match(Words(body="riverbank"), [Term("bank")]).words == frozenset()
 
 
-def test_the_score_is_the_share_of_what_no_text_can_exceed() -> None:
-    terms = [Term("a", weight=2.0), Term("b", weight=3.0)]
-    assert explain_match(a_match(bm25=5.5, body="a"), terms).score == pytest.approx(
-        5.5 / (5 * (K1 + 1))
-    )
-    assert explain_match(a_match(bm25=1e9, body="a"), terms).score == 1.0
-    assert explain_match(a_match(bm25=0.0, body="a"), [Term("a", weight=0.0)]).score == 0.0
+@pytest.mark.parametrize(
+    ("bm25", "weights", "score"),
+    [(5.5, (2.0, 3.0), 5.5 / (5 * (K1 + 1))), (1e9, (2.0, 3.0), 1.0), (0.0, (0.0,), 0.0)],
+)
+def test_the_score_is_the_share_of_what_no_text_can_exceed(
+    bm25: float, weights: tuple[float, ...], score: float
+) -> None:
+    terms = [Term(str(weight), weight=weight) for weight in weights]
+    (hit,) = rate_matches([WordMatch("m", bm25, "How it begins")], terms)
+    assert hit == ("m", pytest.approx(score), "How it begins", "")
 
 
 def test_characters_that_are_no_word() -> None:
-    hit = make_literal_hit("m", ":-)")
-    assert (hit.memory_id, hit.score, hit.matched, hit.found, hit.loose) == (
-        "m",
-        0.5,
-        {":-)"},
-        {":-)"},
-        frozenset(),
-    )
+    assert make_literal_hit("m", ":-)") == ("m", 0.5, "", ":-)")
 
 
-# -- Occurrences
+# -- Counts
 
 
-def test_occurrences_are_weighted_as_the_index_weighs_its_fields() -> None:
-    found = count_occurrences(
-        Words("apple", "apple fig", "apple apple pear"), ["apple", "fig", "pear", "none"]
-    )
-    assert found.counts == {"apple": 3 + 2 + 2, "fig": 2, "pear": 1}
-    assert found.length == 6
-
-
-def test_words_that_are_repeated_are_all_counted() -> None:
-    assert count_occurrences(Words(body="a a a"), ["a"]).counts == {"a": 3}
-    assert count_occurrences(Words(), ["a"]).counts == {}
+def test_words_are_counted_by_field_and_text() -> None:
+    texts = [Words("a b", "a", "a a a c"), None, Words(), Words(body="b")]
+    lengths, counts = count_words(texts, ["a", "b", "x"])
+    assert list(lengths) == [7, -1, 0, 1]
+    assert counts == {"a": {0: 3 + 2 + 3}, "b": {0: 3, 3: 1}}

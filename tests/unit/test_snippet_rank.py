@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -115,9 +114,9 @@ def candidate(number: int = 1, **fields) -> Candidate:
     memory = a_memory(number, **fields)
     return Candidate(
         memory_id=memory.id,
-        created_at=memory.created_at,
-        valid_from=memory.valid_from,
-        valid_until=memory.valid_until,
+        created_at=memory.created_at.timestamp(),
+        valid_from=memory.valid_from and memory.valid_from.timestamp(),
+        valid_until=memory.valid_until and memory.valid_until.timestamp(),
         importance=memory.importance,
         salience=memory.salience,
         opening=memory.content[:80],
@@ -148,24 +147,23 @@ def test_strength_importance_and_age_move_a_score_within_the_bound(
     weighed = candidate(
         salience=salience, importance=importance, created_at=NOON - timedelta(days=days)
     )
-    assert -1e-9 <= compute_prior(weighed, NOON) <= 1 + 1e-9
+    assert -1e-9 <= compute_prior(weighed, NOON.timestamp()) <= 1 + 1e-9
 
 
 def test_each_of_them_counts() -> None:
     base = {"salience": 0.5, "importance": 0.5, "created_at": NOON - timedelta(days=10)}
-    middle = compute_prior(candidate(**base), NOON)
-    assert compute_prior(candidate(**{**base, "salience": 0.9}), NOON) > middle
-    assert compute_prior(candidate(**{**base, "importance": 0.9}), NOON) > middle
-    assert compute_prior(candidate(**{**base, "created_at": NOON}), NOON) > middle
+    middle = compute_prior(candidate(**base), NOON.timestamp())
+    assert compute_prior(candidate(**{**base, "salience": 0.9}), NOON.timestamp()) > middle
+    assert compute_prior(candidate(**{**base, "importance": 0.9}), NOON.timestamp()) > middle
+    assert compute_prior(candidate(**{**base, "created_at": NOON}), NOON.timestamp()) > middle
 
 
 @pytest.mark.parametrize("origin", ["memory", "message"])
 @pytest.mark.parametrize("over", [False, True])
 def test_what_moved_a_result_adds_up(origin: str, over: bool) -> None:
     """And the prior is within its bound, whatever is taken off beside it."""
-    moved = replace(
-        candidate(1, valid_until=NOON - timedelta(days=1) if over else None), origin=origin
-    )
+    end = NOON - timedelta(days=1) if over else None
+    moved = candidate(1, valid_until=end)._replace(origin=origin)
     found = {one.memory_id: one for one in (moved, candidate(2))}
     evidence = Retrieval(QueryEmbedding(), found, {}, {}, dict.fromkeys(found, 1.0))
     inputs = RankingInputs(ParsedQuery("question", "keyword"), evidence, NOON)
@@ -180,9 +178,8 @@ def test_what_moved_a_result_adds_up(origin: str, over: bool) -> None:
 
 def test_every_feature_that_moved_a_result_is_named_in_why() -> None:
     """Except the two of sessions, which `why` has never shown."""
-    said = replace(
-        candidate(1, content="Anna: rice", valid_until=NOON - timedelta(days=1)), origin="message"
-    )
+    said = candidate(1, content="Anna: rice", valid_until=NOON - timedelta(days=1))
+    said = said._replace(origin="message")
     found = {one.memory_id: one for one in (said, candidate(2))}
     shared = {id_: float(place) for place, id_ in enumerate(found)}
     evidence = Retrieval(
@@ -235,7 +232,7 @@ def test_what_is_no_longer_true_steps_back() -> None:
     over = candidate(2, valid_until=NOON - timedelta(days=1))
     crowd = {candidate(n): 0.01 * n for n in range(3, 9)}
     assert order({over: 1.0, current: 0.95, **crowd})[0] == "1"
-    assert order({replace(over, valid_until=None): 1.0, current: 0.95, **crowd})[0] == "2"
+    assert order({over._replace(valid_until=None): 1.0, current: 0.95, **crowd})[0] == "2"
 
 
 def test_a_faded_exact_match_stands_above_a_fresh_weak_one() -> None:
@@ -256,7 +253,7 @@ def test_the_order_does_not_depend_on_the_order_before(scored: list[tuple[int, f
 
 def test_the_same_text_is_shown_once() -> None:
     twins = {candidate(number): 1.0 for number in (1, 2)}
-    same = {replace(one, content_hash="same"): score for one, score in twins.items()}
+    same = {one._replace(content_hash="same"): score for one, score in twins.items()}
     assert order(same) == ["1"]
 
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         Order,
         SearchIndex,
         Term,
+        WordCounts,
         WordMatch,
     )
     from muisti.ports.services import (
@@ -93,7 +94,7 @@ _MODULES = {
     "language": "LanguageModel",
     "location": "FileWatch Location Notebook NotebookEntry",
     "rows": "IndexChanges JournalChanges MemoryRow MessageLine MessagePlace TextRow Words",
-    "search": "Candidate Footprint Frequencies Order SearchIndex Term WordMatch",
+    "search": "Candidate Footprint Frequencies Order SearchIndex Term WordCounts WordMatch",
     "review": "ReviewOrder Unconfirmed",
     "services": "ImportExport ImportedMemory MemoryCodec Reconciler Services",
     "store": "ChangeSet Clock Committed ExtractionQueue Store Stored StoredVersion Update",
@@ -145,6 +146,7 @@ __all__ = [
     "Vector",
     "VectorHit",
     "VectorIndex",
+    "WordCounts",
     "WordMatch",
     "Words",
 ]

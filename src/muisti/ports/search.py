@@ -72,19 +72,27 @@ class WordMatch(NamedTuple):
     memory_id: str
     bm25: float
     """Larger is better."""
-    words: Words
     opening: str
     """The first 80 characters of the content."""
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class WordCounts(NamedTuple):
+    """How often words occur in texts. In title and labels they count more."""
+
+    lengths: Sequence[int]
+    """The number of words of each text; -1 if it is not in the word index."""
+    counts: Mapping[str, Mapping[int, float]]
+    """For each word its weighted counts, by the place of the text in the given order."""
+
+
+class Candidate(NamedTuple):
     """What ranking needs to know about a text. Most candidates are never loaded in full."""
 
     memory_id: str
-    created_at: datetime
-    valid_from: datetime | None
-    valid_until: datetime | None
+    created_at: float
+    """In seconds since 1970, as the other times."""
+    valid_from: float | None
+    valid_until: float | None
     """Its own end of validity, or the start of a memory that superseded it, directly or not."""
     importance: float
     salience: float
@@ -92,15 +100,15 @@ class Candidate:
     """The first 80 characters of the content: in a conversation they name the speaker."""
     content_hash: str
     session_id: str | None
-    before: tuple[str, ...]
-    """IDs of up to two texts right before it in its session, the nearest first."""
-    after: tuple[str, ...]
-    """IDs of up to two texts right after it in its session, the nearest first."""
     origin: str
     """memory, document or message."""
-    allowed: bool
-    """Whether the filter accepts it. A neighbour that is not accepted still serves as context."""
     user: str = ""
+    before: tuple[str, ...] = ()
+    """IDs of up to two texts right before it in its session, the nearest first."""
+    after: tuple[str, ...] = ()
+    """IDs of up to two texts right after it in its session, the nearest first."""
+    allowed: bool = True
+    """Whether the filter accepts it. A neighbour that is not accepted still serves as context."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,6 +264,10 @@ class WordIndex(Protocol):
 
         For queries without a word, such as `:-)`. The shortest content comes first.
         """
+        ...
+
+    def count_words(self, ids: Sequence[str], words: Sequence[str]) -> WordCounts:
+        """Return how often these words occur in these texts."""
         ...
 
     def get_words(self, ids: Sequence[str]) -> dict[str, Words]:

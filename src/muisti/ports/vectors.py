@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 from muisti.errors import EmbedderMisbehaved
 
@@ -149,8 +149,7 @@ class Embedded:
     """Whether these are the last pieces. Until then the text counts as missing."""
 
 
-@dataclass(frozen=True, slots=True)
-class VectorHit:
+class VectorHit(NamedTuple):
     """A text near the query, with its nearest piece."""
 
     memory_id: str

@@ -114,22 +114,51 @@ def describe_topic(evidence: Sequence[Evidence]) -> tuple[float, ...]:
 
 def describe_answer(evidence: Sequence[Evidence], place: int) -> tuple[float, ...]:
     """Return the numbers that show whether the result at this place is the answer."""
+    return _describe_answer(evidence, place, Others(evidence[:FIRST]))
+
+
+class Others:
+    """The best numbers of the results other than one."""
+
+    def __init__(self, first: Sequence[Evidence]) -> None:
+        self._columns = {
+            "nearness": [one.nearness or 0.0 for one in first],
+            "share": [one.share for one in first],
+            "matched": [one.matched for one in first],
+            "pairs": [one.pairs for one in first],
+        }
+        self._two_best = {
+            name: sorted(column, reverse=True)[:2] for name, column in self._columns.items()
+        }
+        self._shares = self._columns["share"]
+
+    def get_best(self, name: str, place: int) -> float:
+        """Return the largest number of all results but the one at this place; 0 without others."""
+        column, two_best = self._columns[name], self._two_best[name]
+        is_best = place < len(column) and column[place] == two_best[0]
+        if is_best:
+            return two_best[1] if len(two_best) > 1 else 0.0
+        return two_best[0] if two_best else 0.0
+
+    def sum_shares(self, place: int) -> float:
+        """Return the sum of the shares of all results but the one at this place."""
+        return math.fsum(self._shares[:place] + self._shares[place + 1 :])
+
+
+def _describe_answer(evidence: Sequence[Evidence], place: int, others: Others) -> tuple[float, ...]:
     one = evidence[place]
-    others = [other for at, other in enumerate(evidence[:FIRST]) if at != place]
-    nearest = max((other.nearness or 0.0 for other in others), default=0.0)
-    shares = [other.share for other in others]
-    most_matched = max((other.matched for other in others), default=0.0)
-    most_pairs = max((other.pairs for other in others), default=0.0)
+    nearest = others.get_best("nearness", place)
+    matched, pairs = math.log1p(one.matched), math.log1p(one.pairs)
     short = 0.0
     if one.is_turn:
         short = math.log(LONG_TURN / min(LONG_TURN, 1 + one.length))
     return (
         1.0,
         one.share,  # in `topic` already, so that here it corrects
-        math.log1p(one.matched),  # a long query that matches is a specific one
-        one.share - max(shares, default=0.0),  # another result has these words too
-        one.share - math.fsum(shares) / (FIRST - 1),  # all results have them
-        math.log1p(one.matched) - math.log1p(most_matched),  # the lead in rare words
+        matched,  # a long query that matches is a specific one
+        one.share - others.get_best("share", place),  # another result has these words too
+        one.share - others.sum_shares(place) / (FIRST - 1),  # all results have them
+        matched - math.log1p(others.get_best("matched", place)),  # the lead in rare words
         0.0 if one.nearness is None else one.nearness - nearest,  # words and vectors agree
         float(one.is_speaker),  # a query about Anna is answered by Anna
         one.nearer_neighbour,  # the answer may be the text beside it
@@ -137,7 +166,7 @@ def describe_answer(evidence: Sequence[Evidence], place: int) -> tuple[float, ..
         short,  # short turns rarely say anything
         math.log1p(place),
         one.names,  # a text about another person or place
-        math.log1p(one.pairs) - math.log1p(most_pairs),
+        pairs - math.log1p(others.get_best("pairs", place)),
         max(nearest, one.nearness or 0.0),  # in `topic` already, like the share
         one.by_words,  # words alone find it, too
     )
@@ -149,11 +178,12 @@ def estimate(evidence: Sequence[Evidence], constants: Constants) -> list[float]:
     A text that has all the words of the query is never weak, even if others have them too.
     """
     topic = _logistic(constants.topic, describe_topic(evidence))
+    others = Others(evidence[:FIRST])
     scores = []
     lowest = 1.0
     for place, one in enumerate(evidence):
         weights = constants.further if place else constants.first
-        score = topic * _logistic(weights, describe_answer(evidence, place))
+        score = topic * _logistic(weights, _describe_answer(evidence, place, others))
         if one.share >= ALL_WORDS:
             score = max(score, constants.floor)
         lowest = min(lowest, score)

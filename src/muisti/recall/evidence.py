@@ -75,7 +75,7 @@ def weigh_query(inputs: RankingInputs) -> dict[str, float]:
     """
     query = inputs.query
     words = query.words or [query.text]
-    left_out = find_names(one.opening for one in inputs.retrieval.candidates.values())
+    left_out = find_names(inputs.speakers.values())
     if query.when is not None:
         left_out |= set(tokenize(query.when.phrase))
     kept = [word for word in words if word not in left_out]
@@ -137,19 +137,22 @@ def _measure(inputs: RankingInputs, memory_id: str, ranked: Ranked) -> Evidence:
         in_time = TIME * inputs.closeness.get(memory_id, 0.0)
     candidate = retrieval.candidates.get(memory_id, ranked.candidate)
     around = (*candidate.before, *candidate.after)
-    body = _read_body(inputs, memory_id)
-    own = match_passage(inputs, memory_id)
+    length, places = find_places(inputs, memory_id)
+    own = match_passage(inputs, memory_id, places)
     together = dict(own)
     for neighbour in around:
-        if len(_read_body(inputs, neighbour)) <= PASSAGE:
-            for word, part in match_passage(inputs, neighbour).items():
+        length_around, places_around = find_places(inputs, neighbour)
+        if length_around <= PASSAGE:
+            for word, part in match_passage(inputs, neighbour, places_around).items():
                 together[word] = max(part, together.get(word, 0.0))
     matched = sum(weights[word] * part for word, part in own.items()) + in_time
-    matched_around = sum(weights[word] * part for word, part in together.items()) + in_time
+    matched_around = matched
+    if around:
+        matched_around = in_time + sum(weights[word] * part for word, part in together.items())
 
     nearness = _scale(inputs, memory_id)
     nearer = 0.0
-    if nearness is not None:
+    if nearness is not None and around:
         next_to = (_scale(inputs, id_) for id_ in (*candidate.before[:1], *candidate.after[:1]))
         nearer = max((near - nearness for near in next_to if near is not None), default=0.0)
     return Evidence(
@@ -157,11 +160,11 @@ def _measure(inputs: RankingInputs, memory_id: str, ranked: Ranked) -> Evidence:
         matched / total if total else 0.0,
         matched_around / total if total else 0.0,
         matched,
-        ranked.contributions.get("speaker", 0.0) > 0,
+        ranked.get_contribution("speaker") > 0,
         nearer,
         bool(around),
-        len(body),
-        weigh_pairs(body, inputs.query_forms, weights),
+        length,
+        weigh_pairs(places, weights),
         rate_names(own, inputs.query_names),
         1 / rank if (rank := inputs.keyword_ranks.get(memory_id)) else 0.0,
     )
@@ -176,25 +179,37 @@ def _scale(inputs: RankingInputs, memory_id: str) -> float | None:
     return min(1.0, max(0.0, (cosine - background) / (1 - background)))
 
 
-def _read_body(inputs: RankingInputs, memory_id: str) -> list[str]:
+Places = Sequence[tuple[int, Sequence[tuple[str, float]]]]
+"""Where a body has words of the query: which ones, and how well."""
+
+
+def find_places(inputs: RankingInputs, memory_id: str) -> tuple[int, Places]:
+    """Return the number of words in the body of a text, and where it has words of the query."""
     text = inputs.retrieval.texts.get(memory_id)
-    return text.body.split() if text else []
+    body = text.body.split() if text else []
+    return len(body), find_words(body, inputs.query_forms)
 
 
-def weigh_pairs(body: Iterable[str], forms: Forms, weights: Mapping[str, float]) -> float:
+def find_words(body: Sequence[str], forms: Forms) -> Places:
+    """Return where a body has words of the query."""
+    return [(at, forms[token]) for at, token in enumerate(body) if token in forms]
+
+
+def weigh_pairs(places: Places, weights: Mapping[str, float]) -> float:
     """Return the weight of the query's neighbouring words that a text has close together.
 
     Weights: of the words of the query, in their order.
     """
-    words = list(weights)
+    if len(places) < 2:
+        return 0.0
     beside: dict[str, list[tuple[str, str]]] = {}
-    for pair in pairwise(words):
+    for pair in pairwise(weights):
         for word in pair:
             beside.setdefault(word, []).append(pair)
     last: dict[str, int] = {}
     together: set[tuple[str, str]] = set()
-    for at, token in enumerate(body):
-        for word, _ in forms.get(token, ()):
+    for at, matches in places:
+        for word, _ in matches:
             last[word] = at
             for pair in beside.get(word, ()):
                 if all(at - last.get(one, -TOGETHER - 1) <= TOGETHER for one in pair):
@@ -209,34 +224,39 @@ def rate_names(matched: Mapping[str, float], names: Collection[str]) -> float:
     return sum(matched.get(name, 0.0) for name in names) / len(names) - 0.5
 
 
-def match_passage(inputs: RankingInputs, memory_id: str) -> dict[str, float]:
+def match_passage(inputs: RankingInputs, memory_id: str, places: Places) -> dict[str, float]:
     """Return the words of the query in the best passage of a text; LOOSE for an alternative.
 
     Words of title and labels belong to every passage.
     """
     text = inputs.retrieval.texts.get(memory_id)
-    hit = inputs.retrieval.keyword.get(memory_id)
+    weights = inputs.query_weights
     if text is None:
-        return dict.fromkeys(inputs.query_weights.keys() & (hit.matched if hit else set()), 1.0)
+        matched = inputs.explain_match(memory_id).words
+        return dict.fromkeys(weights.keys() & matched, 1.0)
     forms = inputs.query_forms
     always: dict[str, float] = {}
-    for token in f"{text.title} {text.labels}".split():
-        for word, part in forms.get(token, ()):
-            always[word] = max(part, always.get(word, 0.0))
-    if hit is not None:  # a single character that a longer word begins with
-        always |= dict.fromkeys(inputs.query_weights.keys() & hit.loose - forms.keys(), LOOSE)
+    if text.title or text.labels:
+        for token in f"{text.title} {text.labels}".split():
+            for word, part in forms.get(token, ()):
+                always[word] = max(part, always.get(word, 0.0))
     blocks: dict[int, dict[str, float]] = {}
-    for at, token in enumerate(text.body.split()):
-        for word, part in forms.get(token, ()):
-            block = blocks.setdefault(at // (PASSAGE // 2), {})
+    for at, matches in places:
+        block = blocks.setdefault(at // (PASSAGE // 2), {})
+        for word, part in matches:
             block[word] = max(part, block.get(word, 0.0))
+    if len(blocks) == 1 and not always:
+        return next(iter(blocks.values()))
     best, best_weight = always, -1.0
     for number, block in blocks.items():  # a passage is a block with the one before it
         found = dict(always)
-        for part_of in (block, blocks.get(number - 1, {})):
+        for part_of in (block, blocks.get(number - 1, _NONE)):
             for word, part in part_of.items():
                 found[word] = max(part, found.get(word, 0.0))
-        weight = sum(inputs.query_weights[word] * part for word, part in found.items())
+        weight = sum(weights[word] * part for word, part in found.items())
         if weight > best_weight:
             best, best_weight = found, weight
     return best
+
+
+_NONE: Mapping[str, float] = {}

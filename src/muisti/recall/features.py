@@ -12,14 +12,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime, timedelta
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from muisti.model import EntryType, Signal
-from muisti.model.validity import is_outdated
 from muisti.recall.evidence import find_capitalised, find_forms, weigh_query
 from muisti.recall.fuse import standardise
+from muisti.recall.matching import NO_MATCH, Matched, explain_match
 from muisti.recall.speaker import find_speaker, score_speakers
 
 if TYPE_CHECKING:
@@ -51,6 +51,8 @@ LENIENT_DAYS = 5.0
 """Days outside the named time that reduce the score to a third: people report later."""
 HALF_LIFE_DAYS = 30.0
 """Of recency."""
+DAY = 86_400.0
+"""In seconds."""
 
 
 # Plain classes and tuples: creating a dataclass takes time, and a hook runs with every prompt.
@@ -74,6 +76,7 @@ class RankingInputs:
         self.query = query
         self.retrieval = retrieval
         self.now = now
+        self.seconds = now.timestamp()
         self.spelling = spelling or {}
         self.rrf_k = rrf_k
 
@@ -86,6 +89,13 @@ class RankingInputs:
     def vector_ranks(self) -> dict[str, int]:
         """Each memory's rank among the vector hits."""
         return {id_: rank for rank, id_ in enumerate(self.retrieval.vector, start=1)}
+
+    @cached_property
+    def speakers(self) -> dict[str, str]:
+        """The speaker of each candidate that begins with one."""
+        candidates = self.retrieval.candidates.items()
+        speakers = {id_: find_speaker(candidate.opening) for id_, candidate in candidates}
+        return {id_: speaker for id_, speaker in speakers.items() if speaker}
 
     @cached_property
     def query_weights(self) -> dict[str, float]:
@@ -102,6 +112,17 @@ class RankingInputs:
         """The words of the query that are names, but for those of speakers."""
         return find_capitalised(self.query.text, self.query_weights)
 
+    def explain_match(self, memory_id: str) -> Matched:
+        """Return the words by which a text that is shown matched the query."""
+        hit = self.retrieval.keyword.get(memory_id)
+        if hit is not None and hit.literal:
+            same = frozenset((hit.literal,))
+            return Matched(same, frozenset(), same)
+        text = self.retrieval.texts.get(memory_id)
+        if hit is None or text is None:
+            return NO_MATCH
+        return explain_match(text, self.query.terms)
+
     @cached_property
     def closeness(self) -> Mapping[str, float]:
         """How close each candidate is to the time that the query names."""
@@ -113,10 +134,19 @@ class Ranked(NamedTuple):
 
     candidate: Candidate
     score: float
-    contributions: Mapping[str, float]
-    """Weight × score, by the feature's name."""
+    by_feature: Mapping[str, Mapping[str, float]]
+    """Weight × score of each feature, by the candidate's ID."""
     instead_of: str = ""
     """The memory that it replaced, if that raised its score."""
+
+    @property
+    def contributions(self) -> dict[str, float]:
+        """Weight × score, by the feature's name."""
+        return {name: self.get_contribution(name) for name in self.by_feature}
+
+    def get_contribution(self, feature: str) -> float:
+        """Return weight × score of one feature; 0 if it has none."""
+        return self.by_feature[feature].get(self.candidate.memory_id, 0.0)
 
 
 class Feature(NamedTuple):
@@ -141,7 +171,7 @@ class Feature(NamedTuple):
         """Return what `why` shows for this feature, or None."""
         if callable(self.note):
             return self.note(inputs, ranked)
-        contribution = ranked.contributions.get(self.name, 0.0)
+        contribution = ranked.get_contribution(self.name)
         if not self.note or not contribution:
             return None
         return Signal(self.name, None, contribution, self.note)
@@ -177,9 +207,10 @@ def note_words(inputs: RankingInputs, ranked: Ranked) -> Signal | None:
     hit = inputs.retrieval.keyword.get(memory_id)
     if hit is None:
         return None
-    note = f"matched {_list_words(inputs, hit.matched)}"
-    if hit.loose:
-        note += f"; approximately: {_list_words(inputs, hit.loose)}"
+    matched = inputs.explain_match(memory_id)
+    note = f"matched {_list_words(inputs, matched.words)}"
+    if matched.loose:
+        note += f"; approximately: {_list_words(inputs, matched.loose)}"
     return Signal("keyword", inputs.keyword_ranks[memory_id], round(hit.score, 4), note)
 
 
@@ -254,9 +285,8 @@ def note_context(inputs: RankingInputs, ranked: Ranked) -> Signal | None:
 
 def score_speaker(inputs: RankingInputs) -> Mapping[str, float]:
     """Score by who is speaking."""
-    candidates = inputs.retrieval.candidates
-    speakers = {id_: find_speaker(candidate.opening) for id_, candidate in candidates.items()}
-    gains = score_speakers(inputs.query.text, speakers.values())
+    speakers = inputs.speakers
+    gains = score_speakers(inputs.query.text, speakers.values()) if speakers else {}
     return {id_: gains[speaker] for id_, speaker in speakers.items() if speaker in gains}
 
 
@@ -271,8 +301,9 @@ def score_time(inputs: RankingInputs) -> Mapping[str, float]:
 
 def score_closeness(candidate: Candidate, when: When) -> float:
     """Return 1 for a memory within the named time; less outside it, or if the time is vague."""
-    about = candidate.valid_from or candidate.created_at
-    outside = max(timedelta(0), when.start - about, about - when.end) / timedelta(days=1)
+    about = candidate.created_at if candidate.valid_from is None else candidate.valid_from
+    start, end = when.start.timestamp(), when.end.timestamp()
+    outside = max(0.0, start - about, about - end) / DAY
     return (1.0 if when.exact else VAGUE) * math.exp(-outside / LENIENT_DAYS)
 
 
@@ -282,47 +313,56 @@ def score_closeness(candidate: Candidate, when: When) -> float:
 def score_prior(inputs: RankingInputs) -> Mapping[str, float]:
     """Score by salience, importance and recency."""
     candidates = inputs.retrieval.candidates.items()
-    return {id_: compute_prior(candidate, inputs.now) for id_, candidate in candidates}
+    return {id_: compute_prior(candidate, inputs.seconds) for id_, candidate in candidates}
 
 
-def compute_prior(candidate: Candidate, now: datetime) -> float:
+def compute_prior(candidate: Candidate, now: float) -> float:
     """Return the mean of salience, importance and recency, between 0 and 1."""
-    age_days = max(0.0, (now - candidate.created_at).total_seconds()) / 86_400
-    recency = math.pow(0.5, age_days / HALF_LIFE_DAYS)
+    age_days = max(0.0, now - candidate.created_at) / DAY
+    recency: float = 0.5 ** (age_days / HALF_LIFE_DAYS)
     return (candidate.salience + candidate.importance + recency) / 3
 
 
 def note_prior(_: RankingInputs, ranked: Ranked) -> Signal:
     """Show the contribution, and its maximum."""
     note = f"salience, importance and recency; at most {PRIOR:g}"
-    return Signal("prior", None, round(ranked.contributions["prior"], 4), note)
+    return Signal("prior", None, round(ranked.get_contribution("prior"), 4), note)
 
 
 def score_validity(inputs: RankingInputs) -> Mapping[str, float]:
     """Score -1 for a memory that is not valid now."""
     scores = {}
     for id_, candidate in inputs.retrieval.candidates.items():
-        not_yet = candidate.valid_from is not None and candidate.valid_from > inputs.now
-        if not_yet or is_outdated(candidate, inputs.now):
+        not_yet = candidate.valid_from is not None and candidate.valid_from > inputs.seconds
+        if not_yet or is_outdated(candidate, inputs.seconds):
             scores[id_] = -1.0
     return scores
 
 
+def is_outdated(candidate: Candidate, now: float) -> bool:
+    """Return whether a candidate is superseded or expired."""
+    return candidate.valid_until is not None and candidate.valid_until <= now
+
+
 def note_validity(inputs: RankingInputs, ranked: Ranked) -> Signal | None:
     """Say since when it is outdated and which memory replaced it, or from when it is valid."""
-    contribution = ranked.contributions.get("validity", 0.0)
+    contribution = ranked.get_contribution("validity")
     if not contribution:
         return None
     if inputs.rrf_k is not None:
         contribution = 0.0
     candidate = ranked.candidate
-    if not is_outdated(candidate, inputs.now):
-        note = f"not valid before {candidate.valid_from:%Y-%m-%d}"
+    if not is_outdated(candidate, inputs.seconds):
+        note = f"not valid before {_format_day(candidate.valid_from)}"
         return Signal("validity", None, contribution, note)
     successors = inputs.retrieval.successors.get(candidate.memory_id)
     replaced = f", replaced by {successors[-1]}" if successors else ""
-    note = f"outdated since {candidate.valid_until:%Y-%m-%d}{replaced}"
+    note = f"outdated since {_format_day(candidate.valid_until)}{replaced}"
     return Signal("validity", None, contribution, note)
+
+
+def _format_day(at: float | None) -> str:
+    return f"{datetime.fromtimestamp(at or 0, UTC):%Y-%m-%d}"
 
 
 def score_message(inputs: RankingInputs) -> Mapping[str, float]:

@@ -21,12 +21,13 @@ def standardise(
     if not scores:
         return dict.fromkeys(among, 0.0)
     lowest = min(scores.values())
-    values = {id_: scores.get(id_, lowest) for id_ in among}
+    values = [scores.get(id_, lowest) for id_ in among]
     count = max(1, len(values))
-    mean = math.fsum(values.values()) / count
-    spread = math.sqrt(math.fsum((value - mean) ** 2 for value in values.values()) / count)
+    mean = math.fsum(values) / count
+    values = [value - mean for value in values]
+    spread = math.sqrt(math.fsum([value * value for value in values]) / count)
     spread = max(spread, least, 1e-9)
-    return {id_: (value - mean) / spread for id_, value in values.items()}
+    return {id_: value / spread for id_, value in zip(among, values, strict=True)}
 
 
 def reciprocal_rank_fusion(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from os.path import commonprefix
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+
+from muisti.ports.search import WordCounts
 
 if TYPE_CHECKING:
     from muisti.ports.rows import Words
@@ -17,34 +18,44 @@ FIELD_WEIGHTS = (3.0, 2.0, 1.0)
 """Of title, labels and body, in BM25 and in counting occurrences."""
 
 
-@dataclass(frozen=True, slots=True)
-class LexicalHit:
+class LexicalHit(NamedTuple):
     """A text that matched words of the query. The text itself is not read until it is shown."""
 
     memory_id: str
     score: float
     """Between 0 and 1."""
-    matched: frozenset[str]
-    """The words of the query that it has, or has an alternative for."""
-    loose: frozenset[str] = frozenset()
-    """Those of them that only an alternative matched."""
-    found: frozenset[str] = frozenset()
-    """The words of the text that matched, for highlighting."""
     opening: str = ""
     """The beginning of its content."""
+    literal: str = ""
+    """The query, if the text was found by its characters."""
 
 
-@dataclass(frozen=True, slots=True)
-class Occurrences:
-    """How often words occur in a text. In title and labels they count more."""
+class Matched(NamedTuple):
+    """The words by which a text matched a query."""
 
-    length: int
-    counts: dict[str, float]
+    words: frozenset[str]
+    """The words of the query that it has, or has an alternative for."""
+    loose: frozenset[str]
+    """Those of them that only an alternative matched."""
+    found: frozenset[str]
+    """The words of the text that matched, for highlighting."""
 
 
-def explain_match(match: WordMatch, terms: Sequence[Term]) -> LexicalHit:
-    """Return which terms a text matched, exactly or by an alternative, and its score."""
-    stored = f" {' '.join(match.words)} "
+NO_MATCH = Matched(frozenset(), frozenset(), frozenset())
+
+
+def rate_matches(matches: Iterable[WordMatch], terms: Sequence[Term]) -> list[LexicalHit]:
+    """Return the hits with scores that are comparable between queries."""
+    # The highest possible bm25 for this query.
+    best = max(1e-6, sum(term.weight for term in terms)) * (K1 + 1)
+    return [
+        LexicalHit(match.memory_id, min(1.0, match.bm25 / best), match.opening) for match in matches
+    ]
+
+
+def explain_match(words: Words, terms: Sequence[Term]) -> Matched:
+    """Return which terms a text matches, exactly or by an alternative."""
+    stored = f" {' '.join(words)} "
     exact: set[str] = set()
     loose: set[str] = set()
     found: set[str] = set()
@@ -56,35 +67,31 @@ def explain_match(match: WordMatch, terms: Sequence[Term]) -> LexicalHit:
         if others or (term.prefix and f" {term.text}" in stored):
             loose.add(term.text)
             found.update(others)
-    # The highest possible BM25 for this query: it makes scores comparable between queries.
-    best = max(1e-6, sum(term.weight for term in terms)) * (K1 + 1)
     matched = frozenset(exact | loose)
-    score = min(1.0, match.bm25 / best)
-    return LexicalHit(
-        match.memory_id, score, matched, frozenset(loose), matched | found, match.opening
-    )
+    return Matched(matched, frozenset(loose), matched | found)
 
 
 def make_literal_hit(memory_id: str, text: str) -> LexicalHit:
     """Return the hit for a text that contains exactly these characters."""
-    same = frozenset((text,))
-    return LexicalHit(memory_id, 0.5, same, found=same)
+    return LexicalHit(memory_id, 0.5, literal=text)
 
 
-def count_occurrences(words: Words, wanted: Sequence[str]) -> Occurrences:
-    """Return how often these words occur in a text, weighted as the index weighs its fields."""
-    counts: dict[str, float] = {}
-    length = 0
-    for field, weight in zip(words, FIELD_WEIGHTS, strict=True):
-        if not field:
-            continue
-        length += field.count(" ") + 1
-        spaced = f" {field.replace(' ', '  ')} "  # doubled, so that adjacent repeats are counted
-        for word in wanted:
-            times = spaced.count(f" {word} ")
-            if times:
-                counts[word] = counts.get(word, 0.0) + weight * times
-    return Occurrences(length, counts)
+def count_words(texts: Iterable[Words | None], wanted: Sequence[str]) -> WordCounts:
+    """Return how often these words occur in texts, weighted as the index weighs its fields."""
+    lengths: list[int] = []
+    counts: dict[str, dict[int, float]] = {}
+    for place, text in enumerate(texts):
+        lengths.append(-1 if text is None else sum(len(field.split()) for field in text))
+        for field, weight in zip(text or (), FIELD_WEIGHTS, strict=False):
+            if field:
+                # Doubled, so that adjacent repeats are counted.
+                spaced = f" {field.replace(' ', '  ')} "
+                for word in wanted:
+                    times = spaced.count(f" {word} ")
+                    if times:
+                        places = counts.setdefault(word, {})
+                        places[place] = places.get(place, 0.0) + weight * times
+    return WordCounts(lengths, counts)
 
 
 def find_similar_words(index: WordIndex, word: str, limit: int) -> list[str]:

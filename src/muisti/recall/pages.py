@@ -13,7 +13,7 @@ from muisti.recall import confidence
 from muisti.recall.evidence import Evidence, measure_evidence
 from muisti.recall.features import Ranked, RankingInputs
 from muisti.recall.rank import rank
-from muisti.recall.retrieve import POOL, QueryEmbedding, retrieve
+from muisti.recall.retrieve import POOL, QueryEmbedding, read_texts, retrieve
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -83,6 +83,10 @@ def find_hits(
             break
         pool *= GROWTH
     found = found[: max(limit, confidence.FIRST)]
+    for inputs in dict.fromkeys(inputs for _, inputs in found):
+        shown = [one for one, by in found if by is inputs]
+        wanted = [id_ for one in shown for id_ in (one.candidate.memory_id, one.instead_of) if id_]
+        read_texts(services, inputs.retrieval, wanted)
     evidence = [measure_evidence(inputs, ranked) for ranked, inputs in found]
     constants = confidence.choose_constants(query.mode, evidence)
     scores = confidence.estimate(evidence, constants)

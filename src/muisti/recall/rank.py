@@ -28,16 +28,16 @@ def rank(inputs: RankingInputs) -> list[Ranked]:
     reciprocal rank fusion too: the confidence needs them.
     """
     contributions = {one.name: one.contributions(inputs) for one in features.FEATURES}
-    about_query = [one.name for one in features.FEATURES if one.about_query]
-    about_memory = [one.name for one in features.FEATURES if not one.about_query]
-    ranked = {}
-    for id_, candidate in inputs.retrieval.candidates.items():
-        if _repeats_query(candidate, inputs.query.text):
-            continue
-        own = {name: scores.get(id_, 0.0) for name, scores in contributions.items()}
-        relevance = sum(own[name] for name in about_query)
-        score = relevance + sum(own[name] for name in about_memory)
-        ranked[id_] = Ranked(candidate, score, own)
+    candidates = inputs.retrieval.candidates
+    totals = dict.fromkeys(candidates, 0.0)
+    for scores in contributions.values():
+        for id_, score in scores.items():
+            totals[id_] += score
+    ranked = {
+        id_: Ranked(candidate, totals[id_], contributions)
+        for id_, candidate in candidates.items()
+        if not _repeats_query(candidate, inputs.query.text)
+    }
     successors = inputs.retrieval.successors
     if inputs.rrf_k is None:
         ranked = promote_successors(ranked, successors) if successors else ranked
@@ -48,7 +48,7 @@ def rank(inputs: RankingInputs) -> list[Ranked]:
         ranked = promote_successors(ranked, successors, lift=RRF_LIFT, penalty=0.0)
 
     def best_first(one: Ranked) -> tuple[float, float, str]:
-        return -one.score, -one.candidate.created_at.timestamp(), one.candidate.memory_id
+        return -one.score, -one.candidate.created_at, one.candidate.memory_id
 
     best_of_text: dict[tuple[str, str], Ranked] = {}
     for one in sorted(ranked.values(), key=best_first):

@@ -56,11 +56,10 @@ def read_results(services: Services, best: Sequence[Hit]) -> list[SearchResult]:
 
 def _make_result(memory: Memory, hit: Hit, message: Message | None) -> SearchResult:
     retrieval = hit.inputs.retrieval
-    word_hit = retrieval.keyword.get(memory.id)
     vector_hit = retrieval.vector.get(memory.id)
-    found = word_hit.found if word_hit else frozenset()
+    found = hit.inputs.explain_match(memory.id).found
     text = memory.content
-    if word_hit is None and vector_hit is not None:
+    if memory.id not in retrieval.keyword and vector_hit is not None:
         text = memory.content[vector_hit.start : vector_hit.end]
     keywords = [keyword for keyword in memory.keywords if found.intersection(tokenize(keyword))]
     cosine = retrieval.similarities.get(memory.id)

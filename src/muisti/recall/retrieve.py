@@ -9,13 +9,8 @@ from typing import TYPE_CHECKING
 
 from muisti.errors import EmbedderProblem
 from muisti.recall.evidence import UNKNOWN_BACKGROUND, choose_background
-from muisti.recall.matching import count_occurrences, explain_match, make_literal_hit
-from muisti.recall.neighbours import (
-    score_sessions_by_vectors,
-    score_sessions_by_words,
-    score_vectors,
-    score_words,
-)
+from muisti.recall.matching import make_literal_hit, rate_matches
+from muisti.recall.neighbours import Neighbourhood, score_sessions_by_vectors
 from muisti.recall.query import MAX_QUERY
 from muisti.recall.speaker import find_speaker, remove_names
 
@@ -73,7 +68,7 @@ class Retrieval:
     similarities: dict[str, float] = field(default_factory=dict)
     """The cosine of the best chunk, of candidates and their neighbours."""
     texts: dict[str, Words] = field(default_factory=dict)
-    """The index words of candidates and their neighbours."""
+    """The index words of the candidates to be shown, and of their neighbours: see `read_texts`."""
 
 
 def retrieve(
@@ -122,8 +117,7 @@ def _match_words(
     services: Services, query: ParsedQuery, where: Filter, pool: int
 ) -> list[LexicalHit]:
     if query.terms:
-        matches = services.index.match(query.terms, where, pool)
-        return [explain_match(match, query.terms) for match in matches]
+        return rate_matches(services.index.match(query.terms, where, pool), query.terms)
     if query.mode == "vector" or query.words:
         return []
     # The query has no words, for example "???": look for its characters.
@@ -185,36 +179,49 @@ def _score_candidates(
     successors = services.index.chains(hits)
     replacements = _choose_replacements(hits, successors)
     candidates = services.index.candidates([*hits, *replacements], where)
-    around = dict.fromkeys(candidates)
+    ids = list(candidates)
     for candidate in candidates.values():
-        around.update(dict.fromkeys([*candidate.before, *candidate.after]))
-    ids = list(around)
+        ids += candidate.before
+        ids += candidate.after
+    ids = list(dict.fromkeys(ids))
 
     wanted = [word for term in query.terms for word in (term.text, *term.alternatives)]
     wanted = list(dict.fromkeys(wanted))
-    texts = services.index.get_words(ids)
-    occurrences = {id_: count_occurrences(text, wanted) for id_, text in texts.items()}
+    around = Neighbourhood(candidates, ids, services.index.count_words(ids, wanted))
     words = {id_: hit.score for id_, hit in keyword.items()}
     session_words: dict[str, float] = {}
     if query.terms:
-        words = score_words(candidates, occurrences, query.terms)
-        session_words = score_sessions_by_words(candidates, occurrences, query.terms)
+        words, session_words = around.score_words(query.terms)
     similarities: dict[str, float] = {}
+    meaning: dict[str, float] = {}
+    session_meaning: dict[str, float] = {}
     if embedding.vector is not None and embedding.space is not None:
         similarities = services.vectors.compute_similarities(embedding.space, embedding.vector, ids)
+        meaning = around.score_vectors(similarities)
+        session_meaning = score_sessions_by_vectors(candidates, similarities)
     return Retrieval(
         embedding,
         {id_: candidate for id_, candidate in candidates.items() if candidate.allowed},
         keyword,
         vector,
         words,
-        score_vectors(candidates, similarities, occurrences),
+        meaning,
         session_words,
-        score_sessions_by_vectors(candidates, similarities),
+        session_meaning,
         successors,
         similarities,
-        texts,
     )
+
+
+def read_texts(services: Services, retrieval: Retrieval, ids: Iterable[str]) -> None:
+    """Read the index words of candidates to be shown, and of their neighbours."""
+    wanted: dict[str, None] = {}
+    for id_ in ids:
+        wanted[id_] = None
+        candidate = retrieval.candidates.get(id_)
+        if candidate is not None:
+            wanted |= dict.fromkeys([*candidate.before, *candidate.after])
+    retrieval.texts.update(services.index.get_words([*wanted]))
 
 
 def _choose_replacements(hits: Sequence[str], successors: Mapping[str, Sequence[str]]) -> list[str]:

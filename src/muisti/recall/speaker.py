@@ -27,14 +27,14 @@ _ASSISTANT = frozenset(("assistant", "ai", "agent", "bot"))
 
 def find_speaker(opening: str) -> str:
     """Return the speaker's name in lower case, or "" if the text has none."""
-    match = _PREFIX.match(opening)
+    match = _PREFIX.match(opening) if ":" in opening else None
     return match[1].casefold() if match else ""
 
 
-def find_names(openings: Iterable[str]) -> set[str]:
+def find_names(speakers: Iterable[str]) -> set[str]:
     """Return the index words of the names of speakers; not of roles such as `user`."""
-    speakers = {find_speaker(opening) for opening in openings} - _PERSON - _ASSISTANT
-    return {word for speaker in speakers for word in tokenize(speaker)}
+    names = set(speakers) - _PERSON - _ASSISTANT
+    return {word for name in names for word in tokenize(name)}
 
 
 def score_speakers(query: str, speakers: Iterable[str]) -> dict[str, float]:

@@ -112,9 +112,9 @@ class MemoryReading:
             memory = entry.memory
             found[id_] = Candidate(
                 memory_id=memory.id,
-                created_at=memory.created_at,
-                valid_from=memory.valid_from,
-                valid_until=view.valid_until(entry),
+                created_at=memory.created_at.timestamp(),
+                valid_from=_to_seconds(memory.valid_from),
+                valid_until=_to_seconds(view.valid_until(entry)),
                 importance=memory.importance,
                 salience=view.salience(entry),
                 opening=memory.content[:OPENING],
@@ -270,3 +270,7 @@ def _find_sides(view: View, entry: Entry) -> _Sides:
     before = [other.memory.id for other in alive if by_time(other) < by_time(entry)]
     after = [other.memory.id for other in alive if by_time(other) > by_time(entry)]
     return tuple(before[::-1][:NEIGHBOURS]), tuple(after[:NEIGHBOURS])
+
+
+def _to_seconds(at: datetime | None) -> float | None:
+    return None if at is None else at.timestamp()

@@ -7,8 +7,8 @@ from math import log
 
 from muisti.model import Filter
 from muisti.ports.rows import Words
-from muisti.ports.search import Frequencies, Term, WordMatch
-from muisti.recall.matching import K1
+from muisti.ports.search import Frequencies, Term, WordCounts, WordMatch
+from muisti.recall.matching import K1, count_words
 from muisti.storage.memory.reader import OPENING
 from muisti.storage.memory.tables import Tables, check_text
 from muisti.storage.memory.view import View
@@ -84,9 +84,7 @@ class MemoryWords:
             if len(found) == limit:
                 break
             if view.allows(where, entry):
-                found.append(
-                    WordMatch(id_, scores[id_], entry.words, entry.memory.content[:OPENING])
-                )
+                found.append(WordMatch(id_, scores[id_], entry.memory.content[:OPENING]))
         return found
 
     def match_literal(self, text: str, where: Filter, limit: int) -> list[str]:
@@ -101,6 +99,11 @@ class MemoryWords:
         ]
         found.sort(key=lambda memory: (len(memory.content), memory.id))
         return [memory.id for memory in found[:limit]]
+
+    def count_words(self, ids: Sequence[str], words: Sequence[str]) -> WordCounts:
+        """Return how often these words occur in these texts."""
+        found = self.get_words(ids)
+        return count_words([found.get(id_) for id_ in ids], words)
 
     def get_words(self, ids: Sequence[str]) -> dict[str, Words]:
         """Return the index words of these texts by ID."""

@@ -153,6 +153,8 @@ class Held(threading.local):
 
     db: apsw.Connection | None = None
     chains: Chains
+    numbers: dict[str, int]
+    """The row numbers of texts that this transaction has read, by ID."""
 
     def find_replaced_at(self, *values: Any) -> int | None:
         """Return when a memory was replaced: the SQL function `replaced_at(id, known_at)`."""
@@ -364,13 +366,13 @@ class Database:
                     "now_us", lambda *_: to_int(self._clock.now()), 0, deterministic=True
                 )
                 db.create_scalar_function("replaced_at", self.held.find_replaced_at, 2)
-            self.held.db, self.held.chains = db, Chains(db)
+            self.held.db, self.held.chains, self.held.numbers = db, Chains(db), {}
             try:
                 db.execute("BEGIN")
                 yield db
             finally:
                 self.held.db = None
-                del self.held.chains
+                del self.held.chains, self.held.numbers
                 if db.in_transaction:
                     db.execute("ROLLBACK")
                 with self._guard:

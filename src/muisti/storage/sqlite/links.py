@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from muisti.model.chains import find_chains, find_successors
 from muisti.storage.sqlite.rows import decode_link, fetch
+from muisti.storage.sqlite.validity import COUNTS
 from muisti.storage.sqlite.vector_spaces import to_json
 
 if TYPE_CHECKING:
@@ -33,10 +34,15 @@ class SqliteLinks:
 
     def chains(self, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
         """Return the successors of these memories, and of their successors in turn."""
-        with self._db.read_transaction():
-            return find_chains(ids, self._db.held.chains.find_replacing)
+        with self._db.read_transaction() as db:
+            # Few memories are replaced: one query finds them.
+            replaced = {target for (target,) in fetch(db, _REPLACED, (to_json(ids),))}
+            old = [id_ for id_ in ids if id_ in replaced]
+            return find_chains(old, self._db.held.chains.find_replacing) if old else {}
 
 
+_REPLACED = f"""SELECT DISTINCT l.target FROM json_each(?) j JOIN links l ON l.target = j.value
+WHERE {COUNTS}"""
 _ALIVE = """JOIN memories s ON s.id = l.source AND s.deleted_at IS NULL
     JOIN memories t ON t.id = l.target AND t.deleted_at IS NULL"""
 _LINKS = f"""

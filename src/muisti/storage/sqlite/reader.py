@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import apsw
 
+from muisti.errors import IndexCorrupt
 from muisti.model import EntryType, Filter, Memory, Session, SessionAction, SessionUse, Usage
 from muisti.ports.search import Candidate, Order
 from muisti.storage.sqlite.rows import (
@@ -133,38 +134,56 @@ class SqliteReader:
     def candidates(self, ids: Sequence[str], where: Filter) -> dict[str, Candidate]:
         """Return these texts and their neighbours in their sessions, by ID."""
         with self._db.read_transaction() as db:
-            sides = _read_sides(db, ids)
-            beside: list[str] = []
-            for before, after in sides.values():
-                beside += [id_ for id_ in (*before, *after) if id_ not in sides]
-            sides |= _read_sides(db, list(dict.fromkeys(beside)))
+            numbers = self._find_numbers(db, ids)
+            sides = self._find_sides(db, numbers)
+            beside = [n for side in sides.values() for n in (*side[0], *side[1]) if n not in sides]
+            beside = list(dict.fromkeys(beside))
+            further = self._find_sides(db, beside)
             sql, values = self._db.conditions(where)
             rows = fetch(
                 db,
                 _CANDIDATES.format(condition=sql, salience=self._db.salience),
-                (*values, to_json(dict.fromkeys([*ids, *beside]))),
+                (*values, to_json([*numbers, *beside])),
             )
+            ids_of = {row[0]: row[1] for row in rows}
+            others = {n for side in further.values() for n in (*side[0], *side[1])}
+            if others:
+                ids_of |= fetch(db, _IDS, (to_json(others - ids_of.keys()),))
+            self._db.held.numbers.update({id_: n for n, id_ in ids_of.items()})
+        sides |= further
         found = {}
-        for id_, created, valid_from, valid_until, importance, *others in rows:
-            salience, opening, content_hash, session, origin, user, allowed = others
-            earlier, later = sides.get(id_, ((), ()))
-            found[id_] = Candidate(
-                memory_id=id_,
-                created_at=to_time(created),
-                valid_from=time_or_none(valid_from),
-                valid_until=time_or_none(valid_until),
-                importance=importance,
-                salience=salience,
-                opening=opening,
-                content_hash=content_hash,
-                session_id=session,
-                origin=origin,
-                before=tuple(earlier),
-                after=tuple(later),
-                allowed=bool(allowed),
-                user=user,
+        for n, id_, created, valid_from, valid_until, *cells, allowed in rows:
+            earlier, later = sides.get(n, ((), ()))
+            found[id_] = Candidate._make(
+                (
+                    id_,
+                    _to_seconds(created),
+                    None if valid_from is None else _to_seconds(valid_from),
+                    None if valid_until is None else _to_seconds(valid_until),
+                    *cells,
+                    tuple([ids_of[one] for one in earlier]),
+                    tuple([ids_of[one] for one in later]),
+                    bool(allowed),
+                )
             )
         return found
+
+    def _find_numbers(self, db: apsw.Connection, ids: Sequence[str]) -> list[int]:
+        """Return the row numbers of texts, without those that do not exist."""
+        known = self._db.held.numbers
+        unknown = [id_ for id_ in ids if id_ not in known]
+        if unknown:
+            known.update(fetch(db, _NUMBERS, (to_json(unknown),)))
+        return [known[id_] for id_ in dict.fromkeys(ids) if id_ in known]
+
+    def _find_sides(self, db: apsw.Connection, numbers: Sequence[int]) -> Sides:
+        """Return the rows of the two texts before and the two after each of these in its session.
+
+        Texts without a session are left out.
+        """
+        if not numbers:
+            return {}
+        return _read_sides(db, numbers)
 
     def session(self, session_id: str) -> Session | None:
         """Return one session, or None."""
@@ -279,25 +298,35 @@ SELECT u.id, salience, touched_at, access_count, last_accessed, edited_at, idle_
     saved_at
 FROM json_each(?) j JOIN usage u ON u.id = j.value
 """
-_BESIDE = """(SELECT json_group_array(id) FROM (SELECT p.id FROM entries p
+Sides = dict[int, tuple[Sequence[int], Sequence[int]]]
+"""The rows of the texts right before and right after each row in its session, nearest first."""
+_IDS = "SELECT n, id FROM entries WHERE n IN (SELECT value FROM json_each(?))"
+_NUMBERS = "SELECT id, n FROM entries WHERE id IN (SELECT value FROM json_each(?))"
+_BESIDE = """(SELECT json_group_array(n) FROM (SELECT p.n FROM entries p
     WHERE p.session_id = m.session_id AND p.origin = m.origin AND p.deleted_at IS NULL
     AND (p.created_at, p.id) {side} (m.created_at, m.id)
     ORDER BY p.created_at {order}, p.id {order} LIMIT 2))"""
 _SIDES = f"""
-SELECT m.id, {_BESIDE.format(side="<", order="DESC")}, {_BESIDE.format(side=">", order="ASC")}
-FROM json_each(?) j JOIN entries m ON m.id = j.value WHERE m.session_id IS NOT NULL
+SELECT m.n, {_BESIDE.format(side="<", order="DESC")}, {_BESIDE.format(side=">", order="ASC")}
+FROM json_each(?) j JOIN entries m ON m.n = j.value WHERE m.session_id IS NOT NULL
 """
 _CANDIDATES = """
-SELECT m.id, {said_at}, m.valid_from, {valid_until}, m.importance, {salience},
-    substr(m.content, 1, 80), m.content_hash, m.session_id, m.origin, m.user,
-    ({condition})
-FROM json_each(?) j JOIN entries m ON m.id = j.value LEFT JOIN usage u ON u.id = m.id
+SELECT m.n, m.id, {said_at}, m.valid_from, {valid_until}, m.importance, {salience},
+    substr(m.content, 1, 80), m.content_hash, m.session_id, m.origin, m.user, ({condition})
+FROM json_each(?) j JOIN entries m ON m.n = j.value LEFT JOIN usage u ON u.id = m.id
 """.replace("{valid_until}", VALID_UNTIL).replace("{said_at}", SAID_AT)
 
 
-def _read_sides(
-    db: apsw.Connection, ids: Sequence[str]
-) -> dict[str, tuple[Sequence[str], Sequence[str]]]:
-    """Return the IDs of the texts right before and right after each of these in its session."""
-    rows = fetch(db, _SIDES, (to_json(ids),))
-    return {id_: (json.loads(before), json.loads(after)) for id_, before, after in rows}
+def _read_sides(db: apsw.Connection, numbers: Sequence[int]) -> Sides:
+    rows = fetch(db, _SIDES, (to_json(numbers),))
+    return {n: (json.loads(before), json.loads(after)) for n, before, after in rows}
+
+
+def _to_seconds(at: int) -> float:
+    """Return a time in seconds. Raises IndexCorrupt."""
+    try:
+        return at / 1_000_000
+    except TypeError as error:
+        raise IndexCorrupt(
+            f"the index has an invalid time ({at!r}); `muisti reindex` rebuilds it"
+        ) from error

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from muisti.ports.rows import Words
-from muisti.ports.search import Frequencies, Term, WordMatch
+from muisti.ports.search import Frequencies, Term, WordCounts, WordMatch
+from muisti.recall.matching import count_words
 from muisti.storage.sqlite.rows import FROM_ENTRIES, fetch, quote_word
 from muisti.storage.sqlite.vector_spaces import to_json
 
@@ -62,10 +63,7 @@ class SqliteWords:
             rows = fetch(db, _BEST.format(condition=sql), (json.dumps(best), *values, limit))
             if len(rows) < limit:
                 rows = fetch(db, _SEARCH.format(condition=sql), (match, *values, limit))
-        return [
-            WordMatch(id_, -(rank or 0.0), Words(*words), opening)
-            for id_, opening, rank, *words in rows
-        ]
+        return [WordMatch(id_, -(rank or 0.0), opening) for id_, opening, rank in rows]
 
     def match_literal(self, text: str, where: Filter, limit: int) -> list[str]:
         """Return the IDs of texts with exactly these characters. Scans all texts."""
@@ -76,6 +74,11 @@ class SqliteWords:
         with self._db.read_transaction() as db:
             rows = fetch(db, sql, (*values, text, text, limit))
         return [id_ for (id_,) in rows]
+
+    def count_words(self, ids: Sequence[str], words: Sequence[str]) -> WordCounts:
+        """Return how often these words occur in these texts."""
+        found = self.get_words(ids)
+        return count_words([found.get(id_) for id_ in ids], words)
 
     def get_words(self, ids: Sequence[str]) -> dict[str, Words]:
         """Return the index words of these texts."""
@@ -106,17 +109,15 @@ ORDER BY word
 """
 # Texts of the same rank are in an order that a rebuilt index has too: row numbers differ there.
 _BEST = """
-SELECT m.id, substr(m.content, 1, 80), best.value ->> 1 AS score,
-    w.title, w.labels, w.body
+SELECT m.id, substr(m.content, 1, 80), best.value ->> 1 AS score
 FROM json_each(?) best JOIN entries m ON m.n = best.value ->> 0
-LEFT JOIN usage u ON u.id = m.id JOIN words w ON w.n = m.n
+LEFT JOIN usage u ON u.id = m.id
 WHERE {condition} ORDER BY score, m.created_at DESC, m.id LIMIT ?
 """
 _SEARCH = """
-SELECT m.id, substr(m.content, 1, 80), word_index.rank,
-    w.title, w.labels, w.body
+SELECT m.id, substr(m.content, 1, 80), word_index.rank
 FROM word_index JOIN entries m ON m.n = word_index.rowid
-LEFT JOIN usage u ON u.id = m.id JOIN words w ON w.n = m.n
+LEFT JOIN usage u ON u.id = m.id
 WHERE word_index MATCH ? AND {condition}
 ORDER BY word_index.rank, m.created_at DESC, m.id LIMIT ?
 """
