@@ -132,6 +132,7 @@ def open(
         back_end = _Files(root, vault_settings, clock or SystemClock(), disk)
     back_end.services.use_threads = defaults.use_threads
     back_end.services.use_all_cores = defaults.use_all_cores
+    back_end.services.build_snapshots = defaults.build_snapshots
     if role == "hook":
         from muisti.engine.search import Search
 
@@ -312,6 +313,7 @@ class _Files(_BackEnd):
             settings.decay_rates,
             identify_vault=lambda: identify_folder(self._root),
             grace_days=settings.salience_decay_days,
+            background=self.services.build_snapshots,
         )
 
     @cached_property

@@ -20,6 +20,8 @@ class Role:
     """Load the embedding model in the background."""
     use_threads: bool = True
     """Embed in a thread what an operation does not wait for."""
+    build_snapshots: bool = True
+    """Build search snapshots in the background. For programs that search more than once."""
     use_all_cores: bool = True
     """Embed in bulk on all cores. Not for programs that answer requests meanwhile."""
     settings: Mapping[str, Value] | None = None
@@ -29,17 +31,18 @@ class Role:
 ROLES: Mapping[str, Role] = {
     "library": Role(create=True, resume=True),
     # A single command leaves embedding to the next search, which loads the model anyway.
-    "cli": Role(settings={"embed_on_save": False}, use_threads=False),
+    "cli": Role(settings={"embed_on_save": False}, use_threads=False, build_snapshots=False),
     "server": Role(resume=True, warm_up=True, use_all_cores=False),
     "mcp": Role(resume=True, use_all_cores=False),
     # A hook runs with every prompt: it only reads, and must not wait.
     "hook": Role(
+        build_snapshots=False,
         settings={
             "sync_on_open": False,  # session start and the worker pick up edited files
             "embedder": "none",  # loading a model takes longer than all the rest
             "record_recall": False,  # automatic recall does not raise salience
             "lock_timeout": 0.5,
             "index_timeout": 0.5,
-        }
+        },
     ),
 }

@@ -11,12 +11,15 @@ import apsw
 import pytest
 
 from muisti.errors import IndexCorrupt, IndexTooNew
+from muisti.ports import IndexChanges
 from muisti.storage.sqlite import migrate as migrating
 from muisti.storage.sqlite.connect import Database, connect
 from muisti.storage.sqlite.index import SqliteIndex
 from muisti.storage.sqlite.migrate import load_migrations, migrate
 from muisti.storage.sqlite.migrations import NEWEST
 from muisti.storage.sqlite.owner import COMPLETE
+from muisti.storage.sqlite.snapshot import keeper
+from muisti.storage.sync_state import StateChanges
 from tests.conftest import FakeClock
 from tests.contract.links_suite import having, superseding
 from tests.contract.making import add, filed, ident
@@ -24,9 +27,20 @@ from tests.contract.search_index_suite import SearchIndexContract
 from tests.contract.synced_index_suite import SyncedIndexContract, forget, put
 
 
+class AlwaysSnapshot(SqliteIndex):
+    """Builds a snapshot after every change."""
+
+    def write(self, changes: IndexChanges, state: StateChanges) -> None:
+        super().write(changes, state)
+        self._db.snapshots.build()
+
+
 @pytest.fixture
-def index(tmp_path: Path, clock: FakeClock) -> Iterator[SqliteIndex]:
-    index = SqliteIndex(Database(tmp_path, 5, clock), 5)
+def index(
+    tmp_path: Path, clock: FakeClock, request: pytest.FixtureRequest
+) -> Iterator[SqliteIndex]:
+    make = getattr(request.cls, "make", SqliteIndex)
+    index = make(Database(tmp_path, 5, clock), 5)
     assert index.open() is True
     index.stale = False
     yield index
@@ -34,12 +48,24 @@ def index(tmp_path: Path, clock: FakeClock) -> Iterator[SqliteIndex]:
 
 
 class TestSqliteIndex(SearchIndexContract):
+    """Small enough that all rows are read into a table."""
+
     @pytest.fixture(autouse=True)
     def _sound(self, index: SqliteIndex, request: pytest.FixtureRequest) -> Iterator[None]:
         """After every test the file itself is sound: the word indexes fit the texts."""
         yield
         if index.is_current():
             assert index.check() == []
+
+
+class TestIndexWithSnapshot(SearchIndexContract):
+    make = AlwaysSnapshot
+
+
+class TestIndexWithoutTable(SearchIndexContract):
+    @pytest.fixture(autouse=True)
+    def _no_table(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(keeper, "SMALL", -1)
 
 
 class TestSqliteSyncedIndex(SyncedIndexContract):

@@ -13,6 +13,7 @@ import pytest
 
 from muisti import bootstrap, filesystem
 from muisti.filesystem import FileSystem, Tree, UnsafeFile, fold_name, is_portable_name
+from muisti.processes import is_running
 from muisti.settings import Settings
 from muisti.storage.files.core_memory import make_user_folder
 from muisti.storage.files.disk import Disk
@@ -379,10 +380,10 @@ def test_macos_syncs_past_the_cache_of_the_disk(
 
 
 def test_a_process_that_runs_and_one_that_does_not() -> None:
-    assert filesystem.is_running(os.getpid())
+    assert is_running(os.getpid())
     ended = os.fork()
     if ended == 0:
         os._exit(0)
     os.waitpid(ended, 0)
-    assert not filesystem.is_running(ended)
-    assert filesystem.is_running(2**70), "not a process of this system: left alone"
+    assert not is_running(ended)
+    assert is_running(2**70), "not a process of this system: left alone"

@@ -161,6 +161,8 @@ class Services:
 
     use_threads = True
     """False for a single command: what it does not embed is left to another process."""
+    build_snapshots = True
+    """Whether search snapshots are built in the background."""
     use_all_cores = True
     """False for a server: a core is left to requests while it embeds in bulk."""
 

@@ -29,9 +29,10 @@ from muisti.errors import (
     VaultFull,
     VaultReadOnly,
 )
-from muisti.filesystem import Tree, UnsafeFile, is_running
+from muisti.filesystem import Tree, UnsafeFile
 from muisti.model import KINDS, RATES, Filter, Kind, Sector
 from muisti.model.salience import IDLE_DAYS
+from muisti.processes import is_running
 from muisti.storage.clock import SystemClock
 from muisti.storage.sqlite.filters import Condition, build_condition
 from muisti.storage.sqlite.migrate import migrate
@@ -39,10 +40,12 @@ from muisti.storage.sqlite.migrations import NEWEST
 from muisti.storage.sqlite.owner import COMPLETE, IndexOwner
 from muisti.storage.sqlite.rows import to_int
 from muisti.storage.sqlite.salience_sql import RECORDED, salience_sql
+from muisti.storage.sqlite.snapshot.keeper import PATTERN, SnapshotKeeper
 from muisti.storage.sqlite.validity import Chains
 
 if TYPE_CHECKING:
     from muisti.ports import Clock
+    from muisti.storage.sqlite.snapshot.table import SearchTable
 
 OLDEST_SQLITE = (3, 51, 3)
 """Earlier versions can lose commits if several processes use a write-ahead log."""
@@ -155,6 +158,9 @@ class Held(threading.local):
     chains: Chains
     numbers: dict[str, int]
     """The row numbers of texts that this transaction has read, by ID."""
+    table: SearchTable | None = None
+    has_table = False
+    """Whether `table` was looked for."""
 
     def find_replaced_at(self, *values: Any) -> int | None:
         """Return when a memory was replaced: the SQL function `replaced_at(id, known_at)`."""
@@ -173,10 +179,14 @@ class Database:
         rates: Mapping[Sector, float] = RATES,
         identify_vault: Callable[[], int] | None = None,
         grace_days: float = IDLE_DAYS,
-    ) -> None:
+        *,
+        background: bool = False,
+    ) -> None:  # shape: one argument for each setting
+        """`background`: build search snapshots in a thread when they are due."""
         self._folder = folder
+        self.snapshots = SnapshotKeeper(folder, self, background=background)
         self.owner = IndexOwner(identify_vault)
-        self._timeout = timeout
+        self.timeout = timeout
         self._clock = clock or SystemClock()
         self.salience = salience_sql(kinds, rates, grace_days=grace_days)
         self.salience_recorded = salience_sql(kinds, rates, RECORDED, grace_days)
@@ -235,7 +245,7 @@ class Database:
             try:
                 try:
                     with sqlite_errors():
-                        writer = connect(target, self._timeout, make=False)
+                        writer = connect(target, self.timeout, make=False)
                 except VaultFull:
                     with sqlite_errors():
                         writer = connect_immutable(target)
@@ -269,7 +279,7 @@ class Database:
     def _make(self) -> None:
         with sqlite_errors():
             made = self.build_path()
-            db = connect(made, self._timeout)
+            db = connect(made, self.timeout)
             migrate(db)
             db.close()
         self.adopt(made)
@@ -286,7 +296,7 @@ class Database:
 
     def _open_file(self, target: Path) -> None:
         with sqlite_errors():
-            writer = connect(target, self._timeout)
+            writer = connect(target, self.timeout)
             try:
                 migrate(writer)
                 is_filled = writer.pragma("application_id") == COMPLETE
@@ -313,7 +323,7 @@ class Database:
             os.replace(pointer, self._folder / POINTER)
             self.close()
             self._open_file(target)
-            self._sweep("index-*.db*", "build-*.db*")
+            self._sweep("index-*.db*", "build-*.db*", PATTERN)
 
     def sweep(self) -> None:
         """Delete all index files but the current one, including quarantined ones."""
@@ -360,7 +370,7 @@ class Database:
             raise IndexProblem("the index is closed")
         with sqlite_errors():
             if db is None:
-                db = connect_immutable(path) if self._immutable else connect(path, self._timeout)
+                db = connect_immutable(path) if self._immutable else connect(path, self.timeout)
                 # "deterministic" makes SQLite call it once per statement, not per row.
                 db.create_scalar_function(
                     "now_us", lambda *_: to_int(self._clock.now()), 0, deterministic=True
@@ -371,7 +381,8 @@ class Database:
                 db.execute("BEGIN")
                 yield db
             finally:
-                self.held.db = None
+                self.held.db = self.held.table = None
+                self.held.has_table = False
                 del self.held.chains, self.held.numbers
                 if db.in_transaction:
                     db.execute("ROLLBACK")
@@ -413,11 +424,11 @@ class Database:
             return not busy
 
     def size(self) -> int:
-        """Return the size on disk in bytes."""
+        """Return the size on disk in bytes, with the search snapshot."""
         path = self.path
         if path is None:
             return 0
-        files = (path, path.with_name(path.name + "-wal"))
+        files = (path, path.with_name(path.name + "-wal"), *self._folder.glob(PATTERN))
         return sum(file.stat().st_size for file in files if file.exists())
 
     def close(self) -> None:

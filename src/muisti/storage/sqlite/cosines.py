@@ -76,11 +76,14 @@ def compute_cosines(rows: Sequence[Sequence[Any]], query: Vector) -> list[float]
     if not rows:
         return []
     # Rounding can push the cosine of equal vectors above 1.
-    found: list[float] = np.clip(_decode_vectors(rows, len(query)) @ query, -1, 1).tolist()
+    found: list[float] = np.clip(decode_vectors(rows, len(query)) @ query, -1, 1).tolist()
     return found
 
 
-def _decode_vectors(rows: Sequence[Sequence[Any]], dimensions: int) -> Floats:
+def decode_vectors(rows: Sequence[Sequence[Any]], dimensions: int) -> Floats:
+    """Return the vectors in rows of (any, scale, codes, rest, …). Raises IndexCorrupt."""
+    if not rows:
+        return np.zeros((0, dimensions), np.float32)
     codes, rest = (b"".join(row[at] for row in rows) for at in (2, 3))
     if len(codes) != len(rows) * dimensions or len(rest) != len(codes):
         raise IndexCorrupt(
@@ -96,6 +99,6 @@ def _decode_vectors(rows: Sequence[Sequence[Any]], dimensions: int) -> Floats:
 
 def compute_mean(rows: Sequence[Sequence[Any]], dimensions: int) -> Vector:
     """Return the mean, scaled to length 1, for rows as above. Raises IndexCorrupt."""
-    total: Vector = _decode_vectors(rows, dimensions).sum(axis=0)
+    total: Vector = decode_vectors(rows, dimensions).sum(axis=0)
     length = float(np.linalg.norm(total)) or 1.0
     return total / np.float32(length)

@@ -67,6 +67,8 @@ class SqliteIndex(
 
         Raises IndexBusy while another process reads.
         """
+        with self._db.write_transaction() as db:
+            self._db.snapshots.remove(db)
         self._db.sweep()
         self._db.vacuum()
         self._purge_is_due = not self._db.checkpoint()

@@ -66,4 +66,5 @@ class IndexFile:
 
     def close(self) -> None:
         """Close the file."""
+        self._db.snapshots.stop()
         self._db.close()

@@ -183,7 +183,14 @@ class SqliteReader:
         """
         if not numbers:
             return {}
-        return _read_sides(db, numbers)
+        result = self._db.snapshots.use(lambda table: table.find_sides(numbers))
+        if result is None:
+            return _read_sides(db, numbers)
+        found, unsure = result
+        sides: Sides = {**found}
+        if unsure:
+            sides.update(_read_sides(db, unsure))
+        return sides
 
     def session(self, session_id: str) -> Session | None:
         """Return one session, or None."""

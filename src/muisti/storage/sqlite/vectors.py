@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from muisti.ports.vectors import check_length
+from muisti.ports.vectors import VectorHit, check_length
 from muisti.storage.sqlite.rows import fetch
 from muisti.storage.sqlite.vector_spaces import choose_space, read_spaces, to_json
 
 if TYPE_CHECKING:
     from muisti.model import Filter
-    from muisti.ports import Embedded, Identity, Space, Vector, VectorHit
+    from muisti.ports import Embedded, Identity, Space, Vector
     from muisti.storage.sqlite.connect import Database
+    from muisti.storage.sqlite.snapshot.table import SearchTable
     from muisti.storage.sqlite.vector_indexes import Scan
 
 MOST, NARROW = 0.9, 0.25
@@ -30,7 +31,7 @@ class SqliteVectors:
         self._loaded: Scan | None = None
 
     @property
-    def _scan(self) -> Scan:
+    def _index(self) -> Scan:
         if self._loaded is None:
             from muisti.storage.sqlite.vector_indexes import make_scan
 
@@ -99,14 +100,53 @@ class SqliteVectors:
         self, space: Space, query: Vector, where: Filter, limit: int
     ) -> list[VectorHit]:
         """Return the nearest texts that match the filter, best first."""
+        check_length(space, query)
+        with self._db.read_transaction():
+            hits = None
+            if self._kind == "bits":
+                hits = self._db.snapshots.use(
+                    lambda table: self._find_in_table(table, space, query, where, limit)
+                )
+            return self._scan(space, query, where, limit) if hits is None else hits
+
+    def _find_in_table(
+        self, table: SearchTable, space: Space, query: Vector, where: Filter, limit: int
+    ) -> list[VectorHit] | None:
+        """Return None if the table has not the vectors of this space, or if conditions that it does
+        not know exclude too many.
+        """
+        if table.space != space.number:
+            return None
+        from muisti.storage.sqlite.snapshot.nearest import find_nearest  # numpy
+        from muisti.storage.sqlite.snapshot.scope import has_only_scope
+
+        near = find_nearest(table, query, where, limit)
+        if has_only_scope(where):
+            near = near.cut(limit)
+        numbers = table.get_numbers(near.places)
+        condition, values = self._db.conditions(where)
+        sql = f"""SELECT m.n, m.id FROM json_each(?) j JOIN entries m ON m.n = j.value
+                  LEFT JOIN usage u ON u.id = m.id WHERE {condition}"""
+        with self._db.read_transaction() as db:
+            ids = dict(fetch(db, sql, (to_json(numbers), *values)))
+        self._db.held.numbers.update((id_, n) for n, id_ in ids.items())
+        if len(ids) < min(limit, len(numbers)):
+            return None
+        cells = zip(
+            numbers, near.cosines.tolist(), near.first.tolist(), near.last.tolist(), strict=True
+        )
+        hits = [VectorHit(ids[n], *cell) for n, *cell in cells if n in ids]
+        hits.sort(key=lambda hit: (-hit.score, hit.memory_id))
+        return hits[:limit]
+
+    def _scan(self, space: Space, query: Vector, where: Filter, limit: int) -> list[VectorHit]:
         from muisti.storage.sqlite.cosines import find_allowed, find_hits
 
-        check_length(space, query)
         condition = self._db.conditions(where)
         with self._db.read_transaction() as db:
             [(last,)] = fetch(db, "SELECT coalesce(max(v), 0) FROM vectors")
             take = max(TAKE if last < MANY else TAKE_MANY, 4 * limit)
-            numbers = self._scan.find_nearest(db, self._db.path, space, query, take)
+            numbers = self._index.find_nearest(db, self._db.path, space, query, take)
             hits, share = find_hits(db, numbers, query, condition, limit)
             allowed = None
             while len(numbers) >= take and (len(hits) < limit or share < MOST):
@@ -116,7 +156,7 @@ class SqliteVectors:
                     allowed = find_allowed(db, space, condition)
                 else:
                     take = int(take / max(NARROW, min(share, 0.5) if len(hits) < limit else share))
-                numbers = self._scan.find_nearest(db, self._db.path, space, query, take, allowed)
+                numbers = self._index.find_nearest(db, self._db.path, space, query, take, allowed)
                 hits, _ = find_hits(db, numbers, query, condition, limit)
                 share = 1.0
         return hits[:limit]
@@ -128,6 +168,12 @@ class SqliteVectors:
         from muisti.storage.sqlite.cosines import compute_cosines
 
         check_length(space, query)
+        with self._db.read_transaction():
+            cosines = self._db.snapshots.use(
+                lambda table: self._compute_in_table(table, space, query, ids)
+            )
+        if cosines is not None:
+            return cosines
         sql = """SELECT m.id, v.scale, v.codes, v.rest FROM json_each(?) j
                  JOIN entries m ON m.id = j.value JOIN vectors v ON v.n = m.n AND v.space = ?"""
         with self._db.read_transaction() as db:
@@ -136,6 +182,18 @@ class SqliteVectors:
         for (id_, *_), score in zip(rows, compute_cosines(rows, query), strict=True):
             best[id_] = max(score, best.get(id_, -1.0))
         return best
+
+    def _compute_in_table(
+        self, table: SearchTable, space: Space, query: Vector, ids: Sequence[str]
+    ) -> dict[str, float] | None:
+        """Return None if the table has not the vectors of this space, or the rows are unknown."""
+        from muisti.storage.sqlite.snapshot import nearest  # numpy
+
+        numbers = self._db.held.numbers
+        is_usable = self._kind == "bits" and table.space == space.number
+        if not is_usable or not all(id_ in numbers for id_ in ids):
+            return None
+        return nearest.compute_cosines(table, ids, [numbers[id_] for id_ in ids], query)
 
     def get_vector(self, space: Space, memory_id: str) -> Vector | None:
         """Return the mean of a text's vectors, or None."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from muisti.ports.rows import Words
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from muisti.model import Filter
     from muisti.storage.sqlite.connect import Database
+    from muisti.storage.sqlite.snapshot.table import SearchTable
 
 OVERSAMPLE = 4
 """How many times `limit` is fetched before the filter is applied."""
@@ -50,9 +51,46 @@ class SqliteWords:
 
     def match(self, terms: Sequence[Term], where: Filter, limit: int) -> list[WordMatch]:
         """Return the best texts by bm25. SQLite returns negative values; here larger is better."""
+        sought = [term for term in terms if term.sought] or terms
+        with self._db.read_transaction():
+            found = None
+            if not any(term.prefix for term in sought):
+                found = self._db.snapshots.use(
+                    lambda table: self._match_in_table(table, sought, where, limit)
+                )
+            return self._match_in_fts5(sought, where, limit) if found is None else found
+
+    def _match_in_table(
+        self, table: SearchTable, terms: Sequence[Term], where: Filter, limit: int
+    ) -> list[WordMatch]:
+        from muisti.storage.sqlite.snapshot.scope import has_only_scope  # numpy
+
+        words = [word for term in terms for word in (term.text, *term.alternatives)]
+        places, scores = table.match(dict.fromkeys(words), where)
+        take = limit if has_only_scope(where) else OVERSAMPLE * limit
+        while True:
+            best = table.choose_best(scores, take)
+            numbers = table.get_numbers(places[best])
+            found = self._read_openings(
+                dict(zip(numbers, scores[best].tolist(), strict=True)), where
+            )
+            if len(found) >= limit or len(best) == len(places):
+                return found[:limit]
+            take = len(places)  # the filter has conditions that the table does not know
+
+    def _read_openings(self, scores: Mapping[int, float], where: Filter) -> list[WordMatch]:
+        """Return those of these rows that match the filter, best first."""
+        condition, values = self._db.conditions(where)
+        with self._db.read_transaction() as db:
+            rows = fetch(db, _OPENINGS.format(condition=condition), (to_json(scores), *values))
+        rows.sort(key=lambda row: (-scores[row[0]], -row[3], row[1]))
+        self._db.held.numbers.update((id_, n) for n, id_, _, _ in rows)
+        return [WordMatch(id_, scores[n], opening) for n, id_, opening, _ in rows]
+
+    def _match_in_fts5(self, terms: Sequence[Term], where: Filter, limit: int) -> list[WordMatch]:
         sql, values = self._db.conditions(where)
         words: dict[str, None] = {}  # quoted, so that nothing a user types is FTS5 syntax
-        for term in [term for term in terms if term.sought] or terms:
+        for term in terms:
             for word in (term.text, *term.alternatives):
                 is_prefix = term.prefix and word == term.text
                 words[quote_word(word) + (" *" if is_prefix else "")] = None
@@ -77,8 +115,16 @@ class SqliteWords:
 
     def count_words(self, ids: Sequence[str], words: Sequence[str]) -> WordCounts:
         """Return how often these words occur in these texts."""
-        found = self.get_words(ids)
-        return count_words([found.get(id_) for id_ in ids], words)
+        with self._db.read_transaction():
+            numbers = [self._db.held.numbers.get(id_) for id_ in ids]
+            known = [n for n in numbers if n is not None]
+            counted = None
+            if len(known) == len(ids):
+                counted = self._db.snapshots.use(lambda table: table.count_words(known, words))
+            if counted is None:
+                found = self.get_words(ids)
+                counted = count_words([found.get(id_) for id_ in ids], words)
+            return counted
 
     def get_words(self, ids: Sequence[str]) -> dict[str, Words]:
         """Return the index words of these texts."""
@@ -108,6 +154,11 @@ UNION {_WITH_PARTS.replace("?", "?6")} AND length(word) BETWEEN ?2 - 1 AND ?2 + 
 ORDER BY word
 """
 # Texts of the same rank are in an order that a rebuilt index has too: row numbers differ there.
+_OPENINGS = """
+SELECT m.n, m.id, substr(m.content, 1, 80), m.created_at
+FROM json_each(?) best JOIN entries m ON m.n = best.value LEFT JOIN usage u ON u.id = m.id
+WHERE {condition}
+"""
 _BEST = """
 SELECT m.id, substr(m.content, 1, 80), best.value ->> 1 AS score
 FROM json_each(?) best JOIN entries m ON m.n = best.value ->> 0

@@ -1,0 +1,31 @@
+"""Whether another process runs, the same on every platform."""
+
+from __future__ import annotations
+
+import os
+
+
+def is_running(process: int) -> bool:
+    """Return whether a process exists."""
+    if os.name == "nt":  # os.kill would send it Ctrl+C
+        return _is_running_on_windows(process)
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        return True
+    return True
+
+
+def _is_running_on_windows(process: int) -> bool:
+    import ctypes
+
+    library = ctypes.windll.kernel32  # type: ignore[attr-defined]
+    handle = library.OpenProcess(0x00100000, False, process)  # SYNCHRONIZE
+    if not handle:
+        return library.GetLastError() == 5  # type: ignore[no-any-return]  # access denied: it runs
+    try:
+        return library.WaitForSingleObject(handle, 0) == 258  # type: ignore[no-any-return]
+    finally:
+        library.CloseHandle(handle)
