@@ -72,6 +72,11 @@ class MemoryService:
         return self._memory.root
 
     @property
+    def sync_postponed(self) -> bool:
+        """Whether external changes are left for another process. For the command line."""
+        return self._memory.sync_postponed
+
+    @property
     def embedding_postponed(self) -> bool:
         """Whether memories are left to be embedded by another process."""
         return self._memory.embedding_postponed

@@ -20,17 +20,18 @@ from muisti.errors import (
     VaultFull,
     VaultNotFound,
 )
-from muisti.filesystem import Tree, UnsafeFile
 from muisti.ports.services import Services
 from muisti.roles import ROLES
 from muisti.settings import IN_MEMORY, Settings, ValueOrList, find_vault, is_foreign, load_settings
 from muisti.storage.clock import SystemClock
+from muisti.storage.files.index_folder import copy_index, is_writable, make_index_folder
 from muisti.trust import is_trusted, note_use, record_creation
 
 if TYPE_CHECKING:
     import logging
 
     from muisti.engine import Muisti
+    from muisti.engine.reader import Reader
     from muisti.engine.search import Search
     from muisti.model import ModelState
     from muisti.ports import (
@@ -53,6 +54,10 @@ if TYPE_CHECKING:
 OPENING_PATIENCE = 0.3
 """Seconds that opening waits for another process's lock to pick up edited files."""
 
+UNCHECKED = (
+    "files that were edited outside muisti just now may be missing; they are checked in the "
+    "background (`muisti sync` does it now)"
+)
 Location = str | os.PathLike[str] | None
 Opened = TypeVar("Opened")
 
@@ -72,7 +77,18 @@ def open(
 def open(
     location: Location = None,
     *,
-    role: Literal["library", "cli", "server", "mcp"] = "library",
+    role: Literal["search"],
+    settings: Mapping[str, ValueOrList] | None = None,
+    project: str = "",
+    foreign: bool | None = None,
+) -> Reader: ...
+
+
+@overload
+def open(
+    location: Location = None,
+    *,
+    role: Literal["library", "cli", "server", "mcp", "warm"] = "library",
     create: bool | None = None,
     settings: Mapping[str, ValueOrList] | None = None,
     project: str = "",
@@ -92,12 +108,12 @@ def open(
     foreign: bool | None = None,
     clock: Clock | None = None,
     disk: Disk | None = None,
-) -> Muisti | Search:  # shape: one argument for each option
+) -> Muisti | Reader | Search:  # shape: one argument for each option
     """Open the vault at a location: a folder, `:memory:`, or None for the one found from here.
 
     The role decides whether a missing vault is created, edited files are picked up, accepted
-    exchanges are continued and the model is loaded. `create` overrides the role. A hook gets a
-    vault that can only be searched, and loads as little as possible.
+    exchanges are continued and the model is loaded. `create` overrides the role. A hook and
+    `muisti search` get a vault that can only be searched, and load as little as possible.
 
     `project` is the default project unless the vault's settings name one.
 
@@ -137,11 +153,18 @@ def open(
         from muisti.engine.search import Search
 
         return back_end.clean_up_after(Search(back_end.services, root))
+    if role == "search":
+        from muisti.engine.reader import Reader
+
+        reader = back_end.clean_up_after(Reader(back_end.services, root))
+        back_end.check_settings()
+        back_end.prepare(answer_first=defaults.answer_first)
+        return reader
     from muisti.engine import Muisti
 
     memory = back_end.clean_up_after(Muisti(back_end.services, root))
     back_end.check_settings()
-    back_end.prepare(memory)
+    back_end.prepare(answer_first=defaults.answer_first)
     if defaults.resume and memory.is_trusted:
         memory.resume_extraction()
     if defaults.warm_up:
@@ -217,7 +240,7 @@ class _InMemory(_BackEnd):
         self._store = MemoryStore(settings, clock, self._index)
         self.services = Services(settings, clock, self)
 
-    def prepare(self, memory: Muisti) -> None:
+    def prepare(self, *, answer_first: bool) -> None:
         """Do nothing: there are no files to pick up."""
 
     def make_location(self) -> StorageLocation:
@@ -253,13 +276,13 @@ class _Files(_BackEnd):
     def __init__(self, root: Path, settings: Settings, clock: Clock, disk: Disk | None) -> None:
         self._root = root
         self._disk = disk
-        self.writable = settings.vault_trusted and _is_writable(root)
+        self.writable = settings.vault_trusted and is_writable(root)
         self._index_folder = root / ".muisti"
         if not settings.vault_trusted:  # its index may say anything
-            self._index_folder = _make_index_folder()
+            self._index_folder = make_index_folder()
         elif not self.writable:
             settings = replace(settings, record_recall=False)
-            self._index_folder = _copy_index(self._index_folder)
+            self._index_folder = copy_index(self._index_folder)
         self._remove_copy: Callable[[], object] | None = None
         self.services = Services(settings, clock, self)
 
@@ -279,11 +302,18 @@ class _Files(_BackEnd):
         if self._remove_copy is not None:
             self._remove_copy()
 
-    def prepare(self, memory: Muisti) -> None:
-        """Prepare the index, pick up edited files, and fill core memory from `USER.md` once."""
+    def prepare(self, *, answer_first: bool) -> None:
+        """Prepare the index, pick up edited files, and fill core memory from `USER.md` once.
+
+        Answer first: do not look at the files of a large vault, only say so.
+        """
+        settings = self.services.settings
         try:
             self.store.prepare(wait=True)
-            if self.services.settings.sync_on_open:
+            limit = settings.sync_first_below
+            if settings.sync_on_open and answer_first and self.index.has_more_files(limit):
+                self.services.unchecked = UNCHECKED
+            elif settings.sync_on_open:
                 try:
                     self.reconciler.sync(timeout=OPENING_PATIENCE)
                 except (VaultBusy, VaultFull) as error:
@@ -296,7 +326,9 @@ class _Files(_BackEnd):
             return
         try:
             if text := self.store.read_user_file():
-                memory.core_init(text, user="")
+                from muisti.engine import Muisti
+
+                Muisti(self.services, self._root).core_init(text, user="")
         except MuistiError as error:
             _get_log().warning("core memory is not filled from USER.md: %s", error)
 
@@ -386,37 +418,6 @@ def identify_folder(root: Path) -> int:
     """Return a number that stays the same until the folder is copied or moved to another disk."""
     status = root.stat()
     return (status.st_dev * 0x9E3779B97F4A7C15 ^ status.st_ino) & 0x7FFF_FFFF_FFFF_FFFF
-
-
-def _is_writable(root: Path) -> bool:
-    folders = [root]
-    if os.path.lexists(root / ".muisti"):
-        if not Tree(root).is_folder(".muisti"):
-            return False  # a link: the index is a private copy
-        folders.append(root / ".muisti")
-    return all(os.access(folder, os.W_OK | os.X_OK) for folder in folders)
-
-
-def _make_index_folder() -> Path:
-    import tempfile
-
-    return Path(tempfile.mkdtemp(prefix="muisti-"))
-
-
-def _copy_index(index: Path) -> Path:
-    """Copy the index of a read-only vault to a temporary folder, where it can be updated."""
-    import shutil
-
-    private = _make_index_folder()
-    tree = Tree(index.parent)
-    # If it cannot be copied, it is built from the files.
-    with suppress(FileNotFoundError, NotADirectoryError, PermissionError, UnsafeFile):
-        for name in tree.list_files(index, ""):
-            if name.startswith(("current", "index-")):
-                fd, _ = tree.open(index / name, os.O_RDONLY)
-                with os.fdopen(fd, "rb") as source, (private / name).open("xb") as copy:
-                    shutil.copyfileobj(source, copy)
-    return private
 
 
 # -- Models

@@ -18,6 +18,8 @@ class Role:
     """Continue with exchanges that were accepted before a crash. For long-running programs."""
     warm_up: bool = False
     """Load the embedding model in the background."""
+    answer_first: bool = False
+    """In a large vault, leave the check for external changes to another process."""
     use_threads: bool = True
     """Embed in a thread what an operation does not wait for."""
     build_snapshots: bool = True
@@ -28,10 +30,18 @@ class Role:
     """Settings that override those of the vault."""
 
 
+_CLI = Role(
+    settings={"embed_on_save": False},
+    use_threads=False,
+    build_snapshots=False,
+    answer_first=True,
+)
 ROLES: Mapping[str, Role] = {
     "library": Role(create=True, resume=True),
     # A single command leaves embedding to the next search, which loads the model anyway.
-    "cli": Role(settings={"embed_on_save": False}, use_threads=False, build_snapshots=False),
+    "cli": _CLI,
+    # `muisti search`: as cli, but with only the part of the engine that searches.
+    "search": _CLI,
     "server": Role(resume=True, warm_up=True, use_all_cores=False),
     "mcp": Role(resume=True, use_all_cores=False),
     # A hook runs with every prompt: it only reads, and must not wait.

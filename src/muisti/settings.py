@@ -94,6 +94,12 @@ class Settings:
         10.0, "Seconds to wait for another process that uses the index.", low=0, high=86_400
     )
     sync_on_open: bool = _setting(True, "Check for external file changes when the vault is opened.")
+    sync_first_below: int = _setting(
+        20_000,
+        "Files up to which a command checks for external changes before it answers; in a larger "
+        "vault it answers first, says so, and leaves the check to a background process.",
+        low=0,
+    )
     vanished_share: float = _setting(
         0.2, "Share of files that may be missing before a sync needs confirmation.", low=0, high=1
     )

@@ -131,7 +131,7 @@ def test_I1_a_vault_that_cannot_be_written_refuses(
     opened: Opener, vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened(embedder="none").close()
-    monkeypatch.setattr("muisti.bootstrap._is_writable", lambda root: False)
+    monkeypatch.setattr("muisti.bootstrap.is_writable", lambda root: False)
     memory = opened(embedder="none")
     memory.resume_extraction()
     assert memory.extract_and_save("chat", NOTE) is False

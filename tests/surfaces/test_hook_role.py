@@ -91,7 +91,7 @@ def test_the_copy_of_an_index_goes_with_the_vault(
     """A vault that cannot be written is searched through a private copy, and a hook ends without
     finalizers.
     """
-    monkeypatch.setattr(bootstrap, "_is_writable", lambda root: False)
+    monkeypatch.setattr(bootstrap, "is_writable", lambda root: False)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     memory = for_hook(filled)
     assert memory.search("database", limit=5)

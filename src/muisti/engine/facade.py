@@ -9,9 +9,9 @@ from muisti.engine.conversations import Conversations
 from muisti.engine.extraction import Extraction
 from muisti.engine.forgetting import Forgetting
 from muisti.engine.lifecycle import Lifecycle
-from muisti.engine.location import VaultInfo
 from muisti.engine.maintenance import Maintenance
 from muisti.engine.prompts import Prompts
+from muisti.engine.reader import Reader
 from muisti.engine.review import Review
 from muisti.engine.sessions import Sessions
 from muisti.engine.signatures import spell_options
@@ -21,6 +21,7 @@ from muisti.settings import ValueOrList
 @renamed_methods
 @spell_options
 class Muisti(
+    Reader,
     Conversations,
     Extraction,
     Prompts,
@@ -29,7 +30,6 @@ class Muisti(
     Forgetting,
     Lifecycle,
     Maintenance,
-    VaultInfo,
 ):
     """An open vault, safe to use from several threads.
 

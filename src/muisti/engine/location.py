@@ -5,14 +5,14 @@ from __future__ import annotations
 import threading
 
 from muisti.engine.runtime import Runtime
-from muisti.model import Filter, QueueStatus
+from muisti.model import Filter, Problem, QueueStatus
 from muisti.ports import FileWatch, Notebook
 from muisti.recall.filters import ALL
 from muisti.recall.scope import find_hint
 
 
 class VaultInfo(Runtime):
-    """Where the vault is, its disk usage, its queue and its agent notes."""
+    """Where the vault is, its state, its disk usage, its queue and its agent notes."""
 
     @property
     def location(self) -> str:
@@ -33,6 +33,11 @@ class VaultInfo(Runtime):
     def is_trusted(self) -> bool:
         """Whether the vault is the user's own or approved; otherwise it can only be read."""
         return self._services.settings.vault_trusted
+
+    @property
+    def sync_postponed(self) -> bool:
+        """Whether external changes are left for another process. For the command line."""
+        return bool(self._services.unchecked)
 
     def check_available(self) -> None:
         """Raises VaultNotFound if the vault no longer exists. Servers check each time."""
@@ -55,6 +60,11 @@ class VaultInfo(Runtime):
         Raises Unsupported if the vault has no files.
         """
         return self._services.location.notebook(folder)
+
+    def problems(self) -> list[Problem]:
+        """Return the files that cannot be read or are missing, each with what to do."""
+        found = self._read(lambda services: services.index.problems())
+        return [*found, *self._services.store.problems()]
 
     def queue_status(self) -> QueueStatus:
         """Return the state of the extraction queue, of all processes."""

@@ -12,7 +12,7 @@ from typing import Unpack
 from muisti.engine.search import Search
 from muisti.errors import EmbedderProblem
 from muisti.lifecycle.sessions import find_long_sessions
-from muisti.model import Problem, Stats, SyncReport, VerifyReport
+from muisti.model import Stats, SyncReport, VerifyReport
 from muisti.model.argument_names import to_field_names
 from muisti.ports import Progress
 from muisti.recall.filters import FilterOptions, reject_source
@@ -112,11 +112,6 @@ class Maintenance(Search):
         return self._write(
             lambda services: services.reconciler.verify(deep=deep, progress=progress)
         )
-
-    def problems(self) -> list[Problem]:
-        """Return the files that cannot be read or are missing, each with what to do."""
-        found = self._read(lambda services: services.index.problems())
-        return [*found, *self._services.store.problems()]
 
     def find_ids(self, part: str, *, limit: int = 10) -> list[str]:
         """Return IDs that begin or end with a text, so that people need not type whole IDs.

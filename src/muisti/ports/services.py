@@ -166,6 +166,9 @@ class Services:
     use_all_cores = True
     """False for a server: a core is left to requests while it embeds in bulk."""
 
+    unchecked = ""
+    """Why searches may lack external changes: the files were not checked yet. "" if they were."""
+
     def __init__(self, settings: Settings, clock: Clock, factory: ServiceFactory) -> None:
         self.settings = settings
         self.clock = clock

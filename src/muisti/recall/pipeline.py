@@ -47,7 +47,7 @@ def search(
         found = find(services, query, where, limit, mode, asked_at)
         results = read_results(services, found.hits)
     used_mode = "keyword" if found.embedding.vector is None else mode
-    degraded = "; ".join(filter(None, (found.embedding.degraded, services.lag)))
+    degraded = "; ".join(filter(None, (found.embedding.degraded, services.lag, services.unchecked)))
     return SearchResults(results, used_mode, degraded)
 
 

@@ -184,6 +184,17 @@ class SyncedIndex(SearchIndex, IndexState, Protocol):
     stale: bool
     """True if the vault has changes that the index lacks: a sync is needed."""
 
+    def settled(self, tick_ns: int) -> tuple[dict[str, tuple[int, int, int]], dict[str, SeenFile]]:
+        """Return the known files in two parts, in one read.
+
+        The stats of memories that were read at least so long after they were changed, and all else.
+        """
+        ...
+
+    def has_more_files(self, number: int) -> bool:
+        """Return whether the index knows more files of memories than this."""
+        ...
+
     @property
     def moved(self) -> bool:
         """Whether the index was filled from another folder, and may be of another vault."""

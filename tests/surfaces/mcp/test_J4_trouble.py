@@ -49,7 +49,7 @@ def test_K2_a_read_only_vault_is_searched_and_not_written(
 ) -> None:
     with Muisti.open(vault) as memory:
         memory.save("The lamp is green")
-    monkeypatch.setattr(muisti.bootstrap, "_is_writable", lambda root: False)
+    monkeypatch.setattr(muisti.bootstrap, "is_writable", lambda root: False)
 
     async def work() -> None:
         async with connect_in_process(vault) as client:

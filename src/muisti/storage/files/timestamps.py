@@ -14,7 +14,9 @@ _LATEST_NS = 2**63 - 1
 
 def make_file_stat(status: os.stat_result) -> FileStat:
     """Return size, time and inode of a file; the time is clamped to what the index can store."""
-    mtime_ns = min(max(status.st_mtime_ns, -_LATEST_NS), _LATEST_NS)
+    mtime_ns = status.st_mtime_ns
+    if not -_LATEST_NS <= mtime_ns <= _LATEST_NS:
+        mtime_ns = _LATEST_NS if mtime_ns > 0 else -_LATEST_NS
     return FileStat(status.st_size, mtime_ns, status.st_ino)
 
 

@@ -299,10 +299,15 @@ def scan_folder(tree: Tree, folder: str) -> Iterator[tuple[str, FileStat]]:
                     if _may_hold_memories(name, top=not prefix):
                         folders.append(prefix + tree.make_known_name(folder, name))
                 elif name.endswith(".md") and name[0] != ".":
-                    with suppress(FileNotFoundError):
+                    try:
+                        status = entry.stat(follow_symlinks=False)
+                    except FileNotFoundError:
+                        continue  # removed meanwhile
+                    path = prefix + name
+                    if not path.isascii():
                         known = name if name.isascii() else tree.make_known_name(folder, name)
-                        status = make_file_stat(entry.stat(follow_symlinks=False))
-                        files.append((escape_path(prefix + known), status))
+                        path = escape_path(prefix + known)
+                    files.append((path, make_file_stat(status)))
     except (FileNotFoundError, NotADirectoryError):
         if not prefix:
             raise

@@ -27,6 +27,20 @@ def read_seen(db: apsw.Connection, paths: Collection[str] | None = None) -> dict
     }
 
 
+def read_settled(
+    db: apsw.Connection, tick_ns: int
+) -> tuple[dict[str, tuple[int, int, int]], dict[str, SeenFile]]:
+    """Return the stats of files that are surely as they were read, and all other known files.
+
+    The former are most of them, so they get no objects.
+    """
+    is_settled = "memory_id IS NOT NULL AND seen_ns - mtime_ns >= ?1"
+    rows = fetch(db, f"SELECT path, size, mtime_ns, inode FROM seen WHERE {is_settled}", (tick_ns,))
+    settled = {path: (size, mtime, inode) for path, size, mtime, inode in rows}
+    others = fetch(db, f"SELECT path FROM seen WHERE ({is_settled}) IS NOT TRUE", (tick_ns,))
+    return settled, read_seen(db, [path for (path,) in others]) if others else {}
+
+
 _VALID_TYPES = {(str, int, str), (str, int, type(None))}
 
 

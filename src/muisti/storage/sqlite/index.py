@@ -97,6 +97,19 @@ class SqliteIndex(
         with self._db.read_transaction() as db:
             return read_seen(db, paths)
 
+    def settled(self, tick_ns: int) -> tuple[dict[str, tuple[int, int, int]], dict[str, SeenFile]]:
+        """Return the stats of files that were read long after they were changed, and the others."""
+        from muisti.storage.sqlite.file_state import read_settled
+
+        with self._db.read_transaction() as db:
+            return read_settled(db, tick_ns)
+
+    def has_more_files(self, number: int) -> bool:
+        """Return whether the index knows more files of memories than this. Counts no further."""
+        sql = "SELECT count(*) FROM (SELECT 1 FROM seen LIMIT ?)"
+        with self._db.read_transaction() as db:
+            return bool(fetch(db, sql, (number + 1,))[0][0] > number)
+
     def journal_offsets(self) -> dict[str, ReadOffset]:
         """Return how far each file of the journal was read, by file name."""
         from muisti.storage.sqlite.file_state import read_journal_offsets

@@ -10,7 +10,6 @@ import click
 
 from muisti.errors import MemoryNotFound
 from muisti.model import Memory, SearchResults
-from muisti.recall.fence import fence_text
 from muisti.surfaces.cli import render, render_results
 from muisti.surfaces.cli.shared import (
     Time,
@@ -21,6 +20,7 @@ from muisti.surfaces.cli.shared import (
     mode_option,
     note,
     note_scope,
+    open_to_search,
     open_vault,
     print_json,
     resolve_id,
@@ -94,11 +94,13 @@ def search(
     Narrow the search with filters, for example --kind decision or --since 2026-01-31.
     """
     text = " ".join(query)
-    with open_vault(vault, in_project=True) as memory:
+    with open_to_search(vault) as memory:
         results = memory.search(text, **options, **filters)
         if as_json:
             print_json(results)
         elif for_agent and results:
+            from muisti.recall.fence import fence_text
+
             good = [result for result in results if not result.weak]
             marks = {one.memory.id: one.superseded_by or "" for one in good if one.outdated}
             block = fence_text([result.memory for result in good], marks)

@@ -10,11 +10,10 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
-from muisti.engine import Muisti
 from muisti.errors import EmbedderProblem, InvalidRequest, MemoryNotFound, redact_message
 from muisti.model import Memory
 from muisti.model.fields import Field, Match, ValueType
@@ -22,8 +21,12 @@ from muisti.model.jsonable import to_jsonable
 from muisti.ports import Progress
 from muisti.recall.filters import ALL, FILTERED, OPTIONS, ScopeOptions
 from muisti.settings import is_foreign
-from muisti.surfaces.cli import embedding_process
+from muisti.surfaces.cli import embedding_process, sync_process
 from muisti.surfaces.project import detect_project
+
+if TYPE_CHECKING:
+    from muisti.engine import Muisti
+    from muisti.engine.reader import Reader
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -204,14 +207,42 @@ def open_vault(
     with bootstrap.open(
         vault, role="cli", create=create, settings=settings, project=project
     ) as memory:
-        note_trust(memory)
+        _begin(memory)
         yield memory
-    if memory.embedding_postponed and memory.is_writable:
-        root = Path(memory.location)
+    _leave_rest(memory, vault)
+
+
+@contextmanager
+def open_to_search(vault: str | None) -> Iterator[Reader]:
+    """Open the vault only to search it, as `open_vault` does with `in_project`. Imports less."""
+    project = detect_project(Path.cwd())
+    from muisti import bootstrap
+
+    with bootstrap.open(vault, role="search", project=project) as memory:
+        _begin(memory)
+        yield memory
+    _leave_rest(memory, vault)
+
+
+def _begin(memory: Reader) -> None:
+    note_trust(memory)
+    if memory.sync_postponed:
+        sync_process.wait(Path(memory.location))
+
+
+def _leave_rest(memory: Reader, vault: str | None) -> None:
+    """Leave what a command did not wait for to processes that outlive it."""
+    if not memory.is_writable:
+        return
+    root = Path(memory.location)
+    if memory.sync_postponed:
+        sys.stdout.flush()
+        sync_process.start(root, foreign=is_foreign(root, vault))
+    if memory.embedding_postponed:
         embedding_process.start(root, foreign=is_foreign(root, vault))
 
 
-def note_trust(memory: Muisti) -> None:
+def note_trust(memory: Reader) -> None:
     """Print a note if the vault is not trusted."""
     if not memory.is_trusted:
         note(
@@ -220,7 +251,7 @@ def note_trust(memory: Muisti) -> None:
         )
 
 
-def get_scope(memory: Muisti, filters: Mapping[str, Any]) -> ScopeOptions:
+def get_scope(memory: Reader, filters: Mapping[str, Any]) -> ScopeOptions:
     """Return the scope of a command: that of its options, or the default project and user."""
     if filters["session_id"] is not None:
         return {"project": filters["project"], "session_id": filters["session_id"]}
@@ -231,7 +262,7 @@ def get_scope(memory: Muisti, filters: Mapping[str, Any]) -> ScopeOptions:
     }
 
 
-def note_scope(memory: Muisti, filters: dict[str, Any], hint: str = "") -> None:
+def note_scope(memory: Reader, filters: dict[str, Any], hint: str = "") -> None:
     """Print which project a search or a list was restricted to by default, and a hint."""
     if hint:
         note(f"Note: {hint}")
@@ -331,7 +362,7 @@ def warn_if_degraded(results: object) -> None:
         note(f"Note: {degraded}")
 
 
-def warn_of_problems(memory: Muisti) -> None:
+def warn_of_problems(memory: Reader) -> None:
     """Print a note if files of the vault could not be read, because results miss them."""
     problems = memory.problems()
     if problems:

@@ -22,7 +22,7 @@ from muisti.settings import Settings
 from muisti.storage.files.documents import FileDocuments
 from muisti.storage.files.store import FileStore
 from muisti.storage.files.sync.batch import has_missing, record_missing
-from muisti.storage.files.sync.differences import is_changed
+from muisti.storage.files.sync.differences import TICK_NS, is_changed
 from muisti.storage.files.sync.ownership import is_own_index
 from muisti.storage.files.sync.reconcile import Reconciliation, is_memory_now
 from muisti.storage.files.sync.sources import Listing, Sources
@@ -107,11 +107,12 @@ class FileReconciler:
         return self._index.stale or self._store.vault.has_incomplete_writes()
 
     def _has_changes(self, files: dict[str, FileStat], listing: Listing) -> bool:
-        seen = self._index.seen()
-        if len(seen) != len(files) or has_missing(self._index):
+        settled, others = self._index.settled(TICK_NS)
+        if len(settled) + len(others) != len(files) or has_missing(self._index):
             return True
-        for path, stat in files.items():
-            known = seen.get(path)
+        unsettled = [path for path, stat in files.items() if settled.get(path) != stat]
+        for path in unsettled:
+            stat, known = files[path], others.get(path)
             if known is None or is_changed(known, stat) or is_memory_now(self._store, path, known):
                 return True
         delta = self._store.journal.read(self._index.journal_offsets())
