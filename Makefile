@@ -111,6 +111,9 @@ bench-load: $(READY)
 bench-hooks: $(READY)  ## the gate needs the evaluation data
 	$(BIN)/python -m benchmarks.hooks
 
+bench-cold: $(READY)  ## commands and hooks in a process of their own, warm and cold
+	$(BIN)/python -m benchmarks.cold
+
 bench-waiting: $(READY)
 	$(BIN)/python -m benchmarks.waiting
 

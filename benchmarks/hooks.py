@@ -55,7 +55,8 @@ def cost(folder: Path, size: int, runs: int) -> dict[str, Any]:
         memory.save_batch([{"content": text.content, "title": text.title} for text in texts])
     shutil.copytree(vault, cold)
     asked = writer.questions(texts, runs)
-    environment = {**os.environ, "MUISTI_STATE": str(folder / "state")}
+    # Without the warm process, which `benchmarks.cold` measures.
+    environment = {**os.environ, "MUISTI_STATE": str(folder / "state"), "MUISTI_WARM": "0"}
     call = _caller(environment)
     (first,) = interleaved(
         {"cold": lambda prompt: call("UserPromptSubmit", cold, prompt)}, asked[:1]

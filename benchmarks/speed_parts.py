@@ -129,7 +129,7 @@ def cold_start(vaults: dict[int, Path], question: str, runs: int) -> dict[str, T
             vault = {"MUISTI_VAULT": str(vaults[int(name.split()[1])])} if " " in name else {}
             subprocess.run(
                 [sys.executable, *commands[name]],
-                env={**outside, "HOME": home, **vault},
+                env={**outside, "HOME": home, "MUISTI_WARM": "0", **vault},
                 cwd=home,
                 check=True,
                 capture_output=True,

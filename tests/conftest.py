@@ -90,6 +90,7 @@ def _own_world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No test sees the vault or the settings of whoever runs it."""
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("MUISTI_WARM", "0")  # no search leaves a process behind
     for name in ("MUISTI_VAULT", "MUISTI_PROJECT", "MUISTI_EMBEDDER", "MUISTI_MODEL"):
         monkeypatch.delenv(name, raising=False)
 

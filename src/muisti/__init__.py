@@ -9,7 +9,7 @@ with Muisti.open("notes") as memory:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+TYPE_CHECKING = False  # `typing` takes longer to import than Python to start
 
 if TYPE_CHECKING:
     from muisti.aio import MemoryService

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from muisti.settings_values import Value
 
@@ -42,6 +42,8 @@ ROLES: Mapping[str, Role] = {
     "cli": _CLI,
     # `muisti search`: as cli, but with only the part of the engine that searches.
     "search": _CLI,
+    # Answers for commands, so it opens a vault as they do.
+    "warm": replace(_CLI, build_snapshots=True),
     "server": Role(resume=True, warm_up=True, use_all_cores=False),
     "mcp": Role(resume=True, use_all_cores=False),
     # A hook runs with every prompt: it only reads, and must not wait.

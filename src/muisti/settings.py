@@ -100,6 +100,14 @@ class Settings:
         "vault it answers first, says so, and leaves the check to a background process.",
         low=0,
     )
+    warm: bool = _setting(
+        True,
+        "After a search or a hook, keep a process that answers the next ones quickly (Linux). Never"
+        " in CI (the variable CI is set) and never for a vault that is not trusted.",
+    )
+    warm_minutes: float = _setting(
+        10.0, "Minutes without a request after which that process exits.", low=0.01, high=1440
+    )
     vanished_share: float = _setting(
         0.2, "Share of files that may be missing before a sync needs confirmation.", low=0, high=1
     )

@@ -39,6 +39,16 @@ ALLOWED = {
     "surfaces/cli/group.py": {"os.open"},  # os.devnull
     "surfaces/setup/apply.py": {"os.fsync"},  # the configuration of an agent
     "surfaces/hooks/spool.py": {"os.fsync"},  # the user's state folder
+    # Unix sockets and inotify: only on Linux, and not files of a vault.
+    "surfaces/warm/protocol.py": {
+        "os.open",
+        "os.geteuid",
+        "os.O_CLOEXEC",
+        "os.O_DIRECTORY",
+        "os.O_NOFOLLOW",
+    },
+    "surfaces/warm/client.py": {"os.geteuid", "os.open"},
+    "storage/files/inotify.py": {"os.O_CLOEXEC", "os.O_NONBLOCK"},
     "storage/files/location.py": {"scandir"},  # adds up sizes, without following links
     "remember/similarity/spelling.py": {"read_text"},  # a word list of the package
 }

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from muisti.ports.language import LanguageModel
-    from muisti.ports.location import FileWatch, Location, Notebook, NotebookEntry
+    from muisti.ports.location import ChangeQueue, FileWatch, Location, Notebook, NotebookEntry
     from muisti.ports.review import ReviewOrder, Unconfirmed
     from muisti.ports.rows import (
         IndexChanges,
@@ -92,7 +92,7 @@ class Embedders(Protocol):
 
 _MODULES = {
     "language": "LanguageModel",
-    "location": "FileWatch Location Notebook NotebookEntry",
+    "location": "ChangeQueue FileWatch Location Notebook NotebookEntry",
     "rows": "IndexChanges JournalChanges MemoryRow MessageLine MessagePlace TextRow Words",
     "search": "Candidate Footprint Frequencies Order SearchIndex Term WordCounts WordMatch",
     "review": "ReviewOrder Unconfirmed",
@@ -104,6 +104,7 @@ _MODULES = {
 
 __all__ = [
     "Candidate",
+    "ChangeQueue",
     "ChangeSet",
     "Clock",
     "Committed",

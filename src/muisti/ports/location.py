@@ -23,6 +23,21 @@ class FileWatch(Protocol):
         ...
 
 
+class ChangeQueue(Protocol):
+    """Collects which files other programs changed."""
+
+    def take(self) -> set[str] | None:
+        """Return the paths that changed since the last call; None: any file may have changed.
+
+        Raises OSError if changes can no longer be collected.
+        """
+        ...
+
+    def close(self) -> None:
+        """Stop collecting."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class NotebookEntry:
     """A file or folder in a notebook."""
@@ -108,6 +123,13 @@ class Location(Protocol):
 
     def watch(self, stop: threading.Event) -> FileWatch:
         """Return a watch that runs until `stop` is set. Raises Unsupported without files."""
+        ...
+
+    def queue_changes(self) -> ChangeQueue:
+        """Return a queue of all changes from now on.
+
+        Raises OSError if the system cannot report them reliably, Unsupported without files.
+        """
         ...
 
     def notebook(self, folder: str) -> Notebook:

@@ -84,6 +84,10 @@ class Reconciler(Protocol):
         """
         ...
 
+    def has_outside_sources(self) -> bool:
+        """Return whether documents outside the store's own folder are indexed."""
+        ...
+
     def rebuild(self, progress: Progress | None = None) -> SyncReport:
         """Rebuild the index from the store. Other processes can read and write meanwhile."""
         ...

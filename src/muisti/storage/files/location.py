@@ -13,7 +13,7 @@ from muisti.settings import SETTINGS_FILE, Settings
 from muisti.storage.files.disk import Disk, UntrustedDisk
 
 if TYPE_CHECKING:
-    from muisti.ports import Clock, FileWatch, Notebook
+    from muisti.ports import ChangeQueue, Clock, FileWatch, Notebook
 
 INDEX = ".muisti"
 
@@ -65,6 +65,12 @@ class FileLocation:
         from muisti.storage.files.watch import FolderWatch  # needs a package that only servers have
 
         return FolderWatch(self._root, stop)
+
+    def queue_changes(self) -> ChangeQueue:
+        """Return a queue of all changes from now on. Raises OSError if the system has none."""
+        from muisti.storage.files.inotify import FileChanges  # only a warm process needs it
+
+        return FileChanges(self._root)
 
     def notebook(self, folder: str) -> Notebook:
         """Return the notebook in a folder of the vault."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from muisti.errors import Unsupported
 
 if TYPE_CHECKING:
-    from muisti.ports import FileWatch, Notebook
+    from muisti.ports import ChangeQueue, FileWatch, Notebook
 
 NO_FILES = "a vault in memory has no files; open a vault in a folder"
 
@@ -32,6 +32,10 @@ class MemoryLocation:
     def watch(self, stop: threading.Event) -> FileWatch:
         """Raise Unsupported."""
         raise Unsupported("watch_files", NO_FILES)
+
+    def queue_changes(self) -> ChangeQueue:
+        """Raise Unsupported."""
+        raise Unsupported("queue_changes", NO_FILES)
 
     def notebook(self, folder: str) -> Notebook:
         """Raise Unsupported."""

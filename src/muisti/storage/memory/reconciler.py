@@ -32,6 +32,10 @@ class MemoryReconciler:
         """Raise Unsupported: there are no files."""
         raise Unsupported("sync", _NO_FILES)
 
+    def has_outside_sources(self) -> bool:
+        """Return False: there are no documents."""
+        return False
+
     def rebuild(self, progress: Progress | None = None) -> SyncReport:
         """Rebuild the index from the store."""
         with self._store.lock():

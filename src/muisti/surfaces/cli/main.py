@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+
+TYPE_CHECKING = False  # `typing` takes longer to import than Python to start
 
 if TYPE_CHECKING:
     from muisti.surfaces.cli.group import cli
@@ -66,6 +67,7 @@ GROUPS = {
         "touch": "memories",
         "reinforce": "memories",
         "deemphasize": "memories",
+        "warm": "warm",
         "model": "model",
         "settings": "maintenance",
         "completion": "maintenance",
@@ -85,11 +87,16 @@ MODULES = {name: module for group in GROUPS.values() for name, module in group.i
 
 
 def main() -> None:
-    """Run the command. `muisti hook` runs with every prompt, so it does not even load click."""
+    """Run the command. Hooks and searches run often: if possible, they do not even load click."""
     if sys.argv[1:2] == ["hook"] and not {"-h", "--help"} & set(sys.argv):
         from muisti.surfaces.hooks.run import main as run_hook
 
         run_hook(sys.argv[2:])
+    if sys.argv[1:2] == ["search"]:
+        from muisti.surfaces.warm.client import run_search
+
+        if run_search(sys.argv[2:]):
+            return
     from muisti.surfaces.cli.group import run
 
     run()

@@ -17,6 +17,7 @@ from muisti.surfaces.cli.shared import (
     filter_options,
     find_replaced,
     get_scope,
+    keep_warm,
     mode_option,
     note,
     note_scope,
@@ -88,7 +89,7 @@ def search(
     vault: str | None,
     as_json: bool,
     **options: Any,
-) -> None:
+) -> SearchResults:
     """Search memories, conversations and documents in plain words.
 
     Narrow the search with filters, for example --kind decision or --since 2026-01-31.
@@ -116,6 +117,8 @@ def search(
             note_scope(memory, filters, results.hint)
         warn_if_degraded(results)
         warn_of_problems(memory)
+    keep_warm(memory, vault)
+    return results
 
 
 @click.command()

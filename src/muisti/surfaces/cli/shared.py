@@ -8,6 +8,7 @@ import logging
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -190,6 +191,14 @@ def mode_option(function: Function) -> Function:
     )(function)
 
 
+@dataclass(frozen=True, slots=True)
+class OpenVault:
+    """A vault that is open already, as the object of a click context: in a warm process."""
+
+    view: Callable[[str | None, str], Muisti]
+    """Returns it for a path, which must be its own, with a default project."""
+
+
 @contextmanager
 def open_vault(
     vault: str | None, *, create: bool = False, sync: bool = True, in_project: bool = False
@@ -200,10 +209,14 @@ def open_vault(
     settings name one. What the command does not embed is embedded by a process that it leaves
     behind.
     """
+    kept = _find_open_vault()
+    project = detect_project(Path.cwd()) if in_project else ""
+    if kept is not None:
+        yield kept.view(vault, project)
+        return
     from muisti import bootstrap
 
     settings = None if sync else {"sync_on_open": False}
-    project = detect_project(Path.cwd()) if in_project else ""
     with bootstrap.open(
         vault, role="cli", create=create, settings=settings, project=project
     ) as memory:
@@ -215,7 +228,11 @@ def open_vault(
 @contextmanager
 def open_to_search(vault: str | None) -> Iterator[Reader]:
     """Open the vault only to search it, as `open_vault` does with `in_project`. Imports less."""
+    kept = _find_open_vault()
     project = detect_project(Path.cwd())
+    if kept is not None:
+        yield kept.view(vault, project)
+        return
     from muisti import bootstrap
 
     with bootstrap.open(vault, role="search", project=project) as memory:
@@ -240,6 +257,22 @@ def _leave_rest(memory: Reader, vault: str | None) -> None:
         sync_process.start(root, foreign=is_foreign(root, vault))
     if memory.embedding_postponed:
         embedding_process.start(root, foreign=is_foreign(root, vault))
+
+
+def keep_warm(memory: Reader, vault: str | None) -> None:
+    """Start a process that answers the next search quickly, unless this is one."""
+    if _find_open_vault() is not None or not memory.settings.warm:
+        return
+    if memory.is_writable and memory.is_trusted:
+        from muisti.surfaces.warm.start import start
+
+        sys.stdout.flush()
+        start(memory.location, foreign=is_foreign(Path(memory.location), vault))
+
+
+def _find_open_vault() -> OpenVault | None:
+    context = click.get_current_context(silent=True)
+    return context.find_object(OpenVault) if context is not None else None
 
 
 def note_trust(memory: Reader) -> None:

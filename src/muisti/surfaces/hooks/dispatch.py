@@ -5,11 +5,11 @@ from __future__ import annotations
 import _thread
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from muisti.surfaces.hooks import events, spool
 from muisti.surfaces.hooks.events import Call
 
+TYPE_CHECKING = False  # `typing` is slow to import
 if TYPE_CHECKING:
     from muisti.engine import Muisti
     from muisti.surfaces.hooks.options import Options
@@ -19,6 +19,8 @@ SWITCH = "MUISTI_HOOKS"
 """The variable that disables hooks: `off`; or `recall` or `capture` to allow only one of them."""
 SYNC_TIMEOUT = 1.5
 """Seconds that the start of a session waits for a sync; the worker completes it."""
+WARM_TIMEOUT = 1.0
+"""Seconds that a prompt waits for the warm process before it is handled here."""
 MAX_CHARS = 400_000
 """Characters of a prompt or a reply that are captured."""
 
@@ -34,6 +36,8 @@ def handle_event(options: Options, outcome: Outcome) -> None:
     if call.event == events.TOOL:
         if capture and call.session:
             spool.count_tool_call(options.agent, call.session)
+        return
+    if call.event == events.PROMPT and recall and _ask_warm(options, call, outcome, capture):
         return
     from muisti.settings import find_vault, is_foreign
     from muisti.surfaces.project import detect_project
@@ -52,6 +56,53 @@ def handle_event(options: Options, outcome: Outcome) -> None:
         _handle_prompt(options, call, vault, outcome, recall=recall, capture=capture)
     elif capture:
         _capture(options, call, vault, outcome)
+
+
+def _ask_warm(options: Options, call: Call, outcome: Outcome, capture: bool) -> bool:
+    """Handle a prompt with the vault's warm process. Return False if there is no answer.
+
+    Then nothing has happened yet.
+    """
+    from muisti.surfaces.warm import client, protocol
+
+    if protocol.is_disabled():
+        return False
+    from muisti.locations import locate_vault
+    from muisti.surfaces.hooks.strip_recalled import strip_recalled
+    from muisti.surfaces.project import detect_project
+
+    folder = call.cwd if call.cwd and os.path.isdir(call.cwd) else os.getcwd()
+    vault, foreign = locate_vault(options.vault, folder)
+    recalled = spool.read_recalled(options.agent, call.session) if call.session else set()
+    request: client.Reply = {
+        "do": "recall",
+        "prompt": strip_recalled(call.prompt),
+        "project": detect_project(Path(folder)),
+        "session": call.session,
+        "recalled": sorted(recalled),
+        "foreign": foreign,
+    }
+    try:
+        reply = client.ask(vault, request, WARM_TIMEOUT, has_recall)
+    except client.NotRunning:
+        outcome.start_warm = True
+        return False
+    except client.NoAnswer:
+        return False
+    outcome.vault, outcome.foreign = vault, foreign
+    outcome.project, redacted = str(reply["project"]), str(reply["redacted"])
+    if capture and call.session and redacted.strip():
+        spool.add_prompt(options.agent, call.session, redacted[:MAX_CHARS])
+    _reply(options, call, outcome, str(reply["text"]), reply["ids"])  # type: ignore[arg-type]
+    return True
+
+
+def has_recall(reply: dict[str, object]) -> bool:
+    """Return whether a reply has what `_ask_warm` uses."""
+    ids = reply.get("ids")
+    texts = [reply.get(name) for name in ("text", "project", "redacted")]
+    texts += ids if isinstance(ids, list) else [None]
+    return all(isinstance(text, str) for text in texts)
 
 
 def _leave_stranger(vault: Path, outcome: Outcome) -> Path:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from contextlib import suppress
-from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -22,30 +22,66 @@ MAX_BYTES = 128 * 1024
 """The size of each of the two files."""
 MAX_CHARS = 300
 """Characters of a text that are kept."""
+_NAME = r"[a-z0-9]{1,12}(?:[._-][a-z0-9]{1,12}){0,3}"
+_HARMLESS = re.compile(
+    rf"[A-Za-z ]*|(?:/{_NAME})+|\d+ memor(?:y|ies) recalled(?: in project {_NAME})?"
+)
+"""Texts without a secret for sure: loading the module that finds secrets takes some time."""
 
 
-@dataclass(frozen=True, slots=True)
 class Run:
-    """One hook call."""
+    """One hook call. Not a dataclass, for speed: see `events`."""
 
-    at: datetime
-    event: str
-    agent: str
-    vault: str
-    """The folder; empty if it was not known yet."""
-    project: str
-    milliseconds: float
-    outcome: str
-    """`ok`: something was recalled or captured; `nothing`: there was nothing to do; `error`."""
-    detail: str
-    """What went wrong, or how much was done. Never a prompt or a memory."""
+    __slots__ = (
+        "agent",
+        "at",
+        "detail",
+        "event",
+        "milliseconds",
+        "outcome",
+        "project",
+        "vault",
+    )
+
+    def __init__(
+        self,
+        at: datetime,
+        event: str,
+        agent: str,
+        vault: str,
+        project: str,
+        milliseconds: float,
+        outcome: str,
+        detail: str,
+    ) -> None:
+        self.at = at
+        self.event = event
+        self.agent = agent
+        self.vault = vault
+        """The folder; empty if it was not known yet."""
+        self.project = project
+        self.milliseconds = milliseconds
+        self.outcome = outcome
+        """`ok`: something was recalled or captured; `nothing`: nothing to do; `error`."""
+        self.detail = detail
+        """What went wrong, or how much was done. Never a prompt or a memory."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Run) and all(
+            getattr(self, name) == getattr(other, name) for name in self.__slots__
+        )
+
+
+_ORDER = ("at", "event", "agent", "vault", "project", "milliseconds", "outcome", "detail")
 
 
 def record(run: Run) -> None:
     """Append a run. Never raises: a failing log must not disturb the agent."""
     with suppress(Exception):
         folder = create_folder(get_state_folder())
-        values = asdict(run)
+        values = {name: getattr(run, name) for name in _ORDER}
         for name, value in values.items():
             if isinstance(value, str):
                 values[name] = _redact(value)[:MAX_CHARS]
@@ -57,7 +93,7 @@ def record(run: Run) -> None:
 
 def _redact(text: str) -> str:
     """Redact what an agent or a message may have passed: names of events, folders and sessions."""
-    if not text or text in EVENTS or text.replace(" ", "").isalpha():  # fast, and most are
+    if text in EVENTS or _HARMLESS.fullmatch(text):
         return text
     from muisti.text.private_tags import remove_private
     from muisti.text.secrets import redact_secrets
@@ -106,7 +142,7 @@ def _rotate(fd: int, path: Path, earlier: Path) -> bool:
 def _parse_run(line: bytes) -> Run:
     """Parse one line. Raises ValueError, TypeError, KeyError or RecursionError."""
     record = json.loads(line)
-    values = {field.name: record[field.name] for field in fields(Run)}
+    values = {name: record[name] for name in _ORDER}
     at = datetime.fromisoformat(values.pop("at"))
     milliseconds = float(values.pop("milliseconds"))
     if at.tzinfo is None or not all(isinstance(value, str) for value in values.values()):

@@ -14,6 +14,7 @@ from muisti.surfaces.hooks import relevance
 if TYPE_CHECKING:
     from muisti.engine.search import Search
     from muisti.model import Memory, SearchResult, SearchResults
+    from muisti.recall.filters import Mode
 
 BUDGET = 500
 """Tokens of the whole block."""
@@ -33,7 +34,13 @@ def extract_query(prompt: str) -> str:
 
 
 def recall_for_prompt(
-    memory: Search, query: str, project: str, session: str, recalled: set[str]
+    memory: Search,
+    query: str,
+    project: str,
+    session: str,
+    recalled: set[str],
+    *,
+    mode: Mode = "keyword",
 ) -> tuple[str, list[str]]:
     """Return the relevant memories as one fenced block, and their IDs; ("", []) if there are none.
 
@@ -44,7 +51,7 @@ def recall_for_prompt(
         return memory.search(
             query,
             limit=MAX_MEMORIES + 3,
-            mode="keyword",
+            mode=mode,
             record=False,
             project=project,
             user=memory.settings.user,

@@ -13,9 +13,12 @@ import gc
 import os
 import time
 from contextlib import suppress
-from typing import NoReturn
 
 from muisti.surfaces.hooks.options import Options, parse_options
+
+TYPE_CHECKING = False  # `typing` is slow to import
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 RECALL_TIMEOUTS = {"SessionStart": 4.0, "UserPromptSubmit": 3.0}
 TIMEOUT = 5.0
@@ -27,7 +30,16 @@ LOG_TIMEOUT = 0.5
 class Outcome:
     """What is known so far about a call."""
 
-    __slots__ = ("detail", "done", "event", "foreign", "project", "reply", "vault")
+    __slots__ = (
+        "detail",
+        "done",
+        "event",
+        "foreign",
+        "project",
+        "reply",
+        "start_warm",
+        "vault",
+    )
 
     def __init__(self, event: str) -> None:
         self.event = event
@@ -38,6 +50,8 @@ class Outcome:
         self.foreign = False
         """The vault was found in the agent's working folder, not configured by the user."""
         self.project = ""
+        self.start_warm = False
+        """No warm process runs for the vault, which could have answered."""
 
 
 def main(arguments: list[str]) -> NoReturn:
@@ -71,6 +85,10 @@ def main(arguments: list[str]) -> NoReturn:
                     while reply:
                         reply = reply[os.write(out, reply) :]
             _log_run(started, options, outcome, error)
+            if error is None and outcome.start_warm:
+                from muisti.surfaces.warm.start import start
+
+                start(outcome.vault, foreign=outcome.foreign)
     os._exit(0)
 
 

@@ -11,11 +11,11 @@ import os
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from muisti.filesystem import create_file, open_to_append, read_file
 from muisti.surfaces.hooks.paths import create_folder, get_state_folder
 
+TYPE_CHECKING = False  # `typing` is slow to import
 if TYPE_CHECKING:
     from datetime import datetime
 

@@ -26,6 +26,7 @@ from muisti.storage.files.queue import read_queue_status
 from muisti.storage.files.unsafe_files import find_unsafe_files
 from muisti.surfaces.extras import NEEDS, how_to_install, missing_packages
 from muisti.surfaces.setup.findings import Finding, Level, count_noun, run_check
+from muisti.surfaces.warm import client, protocol
 from muisti.trust import is_trusted, list_consents
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 LEAST_FREE = 1_000_000
 """Bytes. With less, writing a memory and its index rows may fail."""
 OK, NOTE, PROBLEM = Level.OK, Level.NOTE, Level.PROBLEM
+WARM_TIMEOUT = 3.0
 MOST_PROBLEMS = 5
 """The number of files listed; `muisti verify` lists all."""
 
@@ -66,8 +68,24 @@ def check_vault(vault: str | None) -> list[Finding]:
         *counts,
         *embedder,
         *run_check("queue", lambda: _check_queue(root)),
+        *run_check("warm", lambda: _check_warm(root)),
         *found,
     ]
+
+
+def _check_warm(root: Path) -> Iterator[Finding]:
+    """Report the process that keeps the vault open."""
+    if protocol.is_disabled() or not load_settings(root).warm:
+        return
+    try:
+        found = client.ask(str(root), {"do": "status"}, WARM_TIMEOUT)
+    except client.NotRunning:
+        return
+    except client.NoAnswer as error:
+        what = f"the warm process does not answer ({error}); searches and hooks do without it"
+        yield Finding("warm", NOTE, what)
+    else:
+        yield Finding("warm", OK, protocol.describe_status(found))
 
 
 def _check_stranger(root: Path) -> Iterator[Finding]:

@@ -69,6 +69,11 @@ class FileReconciler:
             return report
         return self._sync_all(confirm=confirm, timeout=timeout, progress=progress)
 
+    def has_outside_sources(self) -> bool:
+        """Return whether documents outside the vault are indexed."""
+        paths = [source.path for source in self._index.sources()]
+        return bool(self._settings.workspace) or any(map(os.path.isabs, paths))
+
     def _sync_all(
         self, *, confirm: bool, timeout: float | None, progress: Progress | None = None
     ) -> SyncReport:

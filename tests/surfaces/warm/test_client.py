@@ -1,0 +1,92 @@
+"""What the client finds out without a parser and without muisti's own modules."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from muisti.locations import locate_vault
+from muisti.settings import find_vault, get_own_vault, is_foreign
+from muisti.surfaces.warm import client, protocol
+
+HEAVY = ("apsw", "click", "dataclasses", "muisti.settings", "numpy", "pathlib", "rich", "typing")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["x", "--vault", "/a/b"], "/a/b"),
+        (["--vault=/a/b", "x"], "/a/b"),
+        (["--vault", "~/notes", "x"], "HOME/notes"),
+        (["x", "--vault", "notes"], "HERE/notes"),
+        (["x"], "HERE"),
+        (["x", "--vault"], None),
+        (["x", "--vault="], None),
+        (["x", "--vault", "/a", "--vault", "/b"], None),
+        (["--", "--vault", "/a"], None),
+        (["x", "--vaults", "/a"], None),
+    ],
+)
+def test_the_vault_of_a_command_line(
+    arguments: list[str], expected: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "muisti.toml").touch()
+    monkeypatch.chdir(tmp_path)
+    home = str(tmp_path / "home")
+    if expected is not None:
+        expected = expected.replace("HOME", home).replace("HERE", str(tmp_path))
+    assert client.find_option_vault(arguments) == expected
+
+
+@pytest.mark.parametrize("named", [None, "notes", "~/notes", "/a/b"])
+@pytest.mark.parametrize("variable", ["", "other"])
+@pytest.mark.parametrize("has_settings", [False, True])
+def test_the_vault_is_found_as_everywhere(
+    named: str | None,
+    variable: str,
+    has_settings: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    folder = tmp_path / "a" / "b"
+    folder.mkdir(parents=True)
+    monkeypatch.chdir(folder)
+    if variable:
+        monkeypatch.setenv("MUISTI_VAULT", variable)
+    if has_settings:
+        (tmp_path / "a" / "muisti.toml").touch()
+    expected = find_vault(named)
+    path, foreign = locate_vault(named, str(folder))
+    assert (Path(path), foreign) == (expected, is_foreign(expected, named))
+    if named is None and not variable and not has_settings:
+        assert expected == get_own_vault()
+
+
+def test_little_is_imported() -> None:
+    code = "import sys; from muisti.surfaces.warm import client; print(*sys.modules)"
+    command = [sys.executable, "-P", "-S", "-c", f"import sys; sys.path[:] = {sys.path!r}; {code}"]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert not set(HEAVY) & set(done.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "disabled"),
+    [
+        ("CI", "true", True),
+        ("CI", "1", True),
+        ("CI", "false", False),
+        ("MUISTI_WARM", "0", True),
+        ("MUISTI_WARM", "Off", True),
+        ("MUISTI_WARM", "1", False),
+    ],
+)
+def test_variables_that_disable_it(
+    name: str, value: str, disabled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable in ("CI", "MUISTI_WARM"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv(name, value)
+    assert protocol.is_disabled() == (disabled or not sys.platform.startswith("linux"))
