@@ -76,7 +76,8 @@ def recall_for_prompt(
     left -= count_tokens(section) + 1
     candidates = [one for one in candidates if one.memory.id not in told]
     kept: list[Memory] = []
-    for result in _select_relevant(memory, query, candidates):
+    by_meaning = results.mode == "hybrid"
+    for result in _select_relevant(memory, query, candidates, by_meaning=by_meaning):
         found = result.memory
         if count_tokens(found.content) > LONG_MEMORY:
             found = replace(found, content=result.matched_snippet)
@@ -91,7 +92,7 @@ def recall_for_prompt(
 
 
 def _select_relevant(
-    memory: Search, query: str, candidates: list[SearchResult]
+    memory: Search, query: str, candidates: list[SearchResult], *, by_meaning: bool
 ) -> list[SearchResult]:
     if not candidates:
         return []
@@ -100,8 +101,11 @@ def _select_relevant(
     is_question = relevance.is_question(query)
     relevant = []
     for result in candidates:
+        if by_meaning and relevance.is_confident(result.score, words):
+            relevant.append(result)
+            continue
         text = f"{result.memory.title}\n{result.memory.content}"
-        if relevance.is_relevant(
+        if result.score >= relevance.MIN_SCORE and relevance.is_relevant(
             is_question, words, frequencies.counts, frequencies.documents, text
         ):
             relevant.append(result)

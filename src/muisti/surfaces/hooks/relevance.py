@@ -1,8 +1,9 @@
 """Decide whether a memory that a search found is relevant to a prompt. Pure.
 
 A search always returns its best results, but most prompts are not about anything remembered. Weak
-results, those below the floor of `muisti.recall.confidence`, are left out before. That floor is
-for questions, but many prompts are instructions. So a memory must also contain at least two
+results, those below the floor of `muisti.recall.confidence`, are left out before. Where vectors
+were compared, the score is enough if it is high, unless the prompt is routine. It was fitted to
+questions, but many prompts are instructions. So otherwise a memory must also contain at least two
 significant words of the prompt, close together. Weighted by how rare each word is, they must cover
 much of the prompt, and be rarer together than chance explains. In a question one word is enough if
 hardly any other memory has it: "who is Sanna?".
@@ -18,6 +19,10 @@ from collections.abc import Mapping, Sequence
 from muisti.text.routine_words import is_routine
 from muisti.text.tokens import tokenize
 
+CONFIDENT = 0.3
+"""The score of a hybrid search from which no word has to match."""
+MIN_SCORE = 0.08
+"""The least score of a memory that contains much of the prompt."""
 MIN_COVERAGE = 0.4
 """The share of the prompt that a memory must contain, weighted by how rare the words are."""
 MIN_RARITY = 1.0
@@ -53,6 +58,11 @@ def extract_text(prompt: str) -> str:
 def is_command(prompt: str) -> bool:
     """Return whether the prompt is a command of the agent's own program, such as `/compact`."""
     return bool(_COMMAND.match(prompt.strip()))
+
+
+def is_confident(score: float, words: Sequence[str]) -> bool:
+    """Return whether a hybrid search is sure enough, for a prompt with these index words."""
+    return score >= CONFIDENT and sum(not is_routine(word) for word in words) >= MIN_WORDS
 
 
 def is_relevant(
