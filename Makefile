@@ -124,6 +124,9 @@ bench-peers: $(READY)  ## other systems, in an environment of their own
 	$(BIN)/python -m benchmarks.peers --setup
 	$(BIN)/python -m benchmarks.peers
 
+bench-scale: $(READY)  ## search in large vaults, next to the bare query embedding
+	$(BIN)/python -m benchmarks.search_scale
+
 pictures: $(READY)  ## renew the pictures of the page in docs
 	$(BIN)/python scripts/node.py browser
 	$(BIN)/python scripts/pictures.py

@@ -18,6 +18,10 @@ from benchmarks.datasets import DEFAULT_FOLDER
 VOCABULARY = 30_000
 LENGTH = 60
 """Words of a memory, on average."""
+SHORTEST, LONGEST = 8, 200
+"""Words of a memory, if its length is drawn: shorter ones would repeat one another, and longer ones
+have several vectors.
+"""
 _GRAMMAR = """
 the to and a of i in is for that it you we on with was be this are my have as at or if not but they can from so an about will do
 your what has by all our would there when which more their how up out some were been just also no should any one had who them its
@@ -79,8 +83,12 @@ def _made_up() -> list[str]:
 class Writer:
     """Writes memories and asks questions about them."""
 
-    def __init__(self, words: Sequence[str], seed: int = 7) -> None:
+    def __init__(
+        self, words: Sequence[str], seed: int = 7, lengths: Sequence[int] | None = None
+    ) -> None:
+        """Lengths: of which to draw those of the memories, in words; by default about sixty."""
         self._words = words
+        self._lengths = lengths
         self._random = random.Random(seed)
         # Zipf's law in Mandelbrot's form, which fits the most frequent words too.
         self._weights = list(accumulate(1 / (rank + 2.7) for rank in range(len(words))))
@@ -88,10 +96,14 @@ class Writer:
 
     def texts(self, number: int) -> list[Text]:
         """Memories of about sixty words in a few sentences, with a title of three."""
-        return [self._text() for _ in range(number)]
+        return [self.text() for _ in range(number)]
 
-    def _text(self) -> Text:
-        length = max(20, round(self._random.gauss(LENGTH, LENGTH / 4)))
+    def text(self) -> Text:
+        """The next memory."""
+        if self._lengths:
+            length = min(LONGEST, max(SHORTEST, self._random.choice(self._lengths)))
+        else:
+            length = max(20, round(self._random.gauss(LENGTH, LENGTH / 4)))
         drawn = self._random.choices(self._words, cum_weights=self._weights, k=length + 3)
         title, body = drawn[:3], drawn[3:]
         sentences = []
