@@ -2,6 +2,7 @@
 #
 #   .venv-run  what a user installs: the package and its dependencies (requirements/run.txt), for `make demo`
 #   .venv      all extras, test tools and linters (requirements/dev.txt), for everything else
+#   .venv-peers other memory systems (requirements/peers.txt), for `make bench-peers`
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 READY := .venv/.ready
@@ -28,7 +29,7 @@ define install
 	@touch $(1)/.ready
 endef
 
-.PHONY: demo test test-all test-long test-agents lint types imports shape docs docs-write check faults bench bench-confidence bench-quality bench-vectors bench-order bench-duplicates bench-privacy bench-extraction bench-talk bench-load bench-peers bench-hooks bench-waiting bench-lock fuzz-api pictures pins sbom soak clean
+.PHONY: demo test test-all test-long test-agents lint types imports shape docs docs-write check faults bench bench-confidence bench-quality bench-vectors bench-order bench-duplicates bench-privacy bench-extraction bench-talk bench-load bench-peers bench-scale bench-hooks bench-cold bench-waiting bench-lock fuzz-api pictures pins sbom soak clean
 
 demo: $(RUN_READY)  ## a tour on a temporary vault
 	@$(RUN_BIN)/muisti demo
@@ -85,7 +86,8 @@ bench-confidence: $(READY)  ## needs the evaluation data; fits the constants of 
 bench-quality: $(READY)  ## needs the evaluation data, see docs/benchmarks.md
 	$(BIN)/python -m benchmarks.quality
 
-bench-vectors: $(READY)
+bench-vectors: $(READY)  ## its yardstick needs torch, in an environment of its own
+	$(BIN)/python -m benchmarks.peer_minilm --setup
 	$(BIN)/python -m benchmarks.vector_speed
 
 bench-order: $(READY)
@@ -120,8 +122,7 @@ bench-waiting: $(READY)
 bench-lock: $(READY)  ## how long eight writers wait for each other
 	$(BIN)/python -m benchmarks.lock
 
-bench-peers: $(READY)  ## other systems, in an environment of their own
-	$(BIN)/python -m benchmarks.peers --setup
+bench-peers: $(READY) .venv-peers/.ready  ## other systems, in an environment of their own
 	$(BIN)/python -m benchmarks.peers
 
 bench-scale: $(READY)  ## search in large vaults, next to the bare query embedding
@@ -135,6 +136,7 @@ pins: $(READY)  ## update requirements/, with hashes and without the address of 
 	$(BIN)/python -m pip install -q uv
 	$(COMPILE) pyproject.toml --group build -o requirements/run.txt
 	$(COMPILE) pyproject.toml --extra all --group dev -o requirements/dev.txt
+	$(COMPILE) pyproject.toml requirements/peers.in --group build -o requirements/peers.txt
 
 soak: $(READY)  ## half an hour of mixed load on a server: nothing may grow; SECONDS=60 shortens it
 	$(BIN)/python -m benchmarks.soak --seconds $(or $(SECONDS),1800)
@@ -148,5 +150,8 @@ $(READY): pyproject.toml requirements/dev.txt
 $(RUN_READY): pyproject.toml requirements/run.txt
 	$(call install,.venv-run,requirements/run.txt)
 
+.venv-peers/.ready: pyproject.toml requirements/peers.txt
+	$(call install,.venv-peers,requirements/peers.txt)
+
 clean:
-	rm -rf .venv .venv-run .mypy_cache .ruff_cache .pytest_cache .hypothesis .schemathesis .import_linter_cache
+	rm -rf .venv .venv-run .venv-peers .venv-minilm .mypy_cache .ruff_cache .pytest_cache .hypothesis .schemathesis .import_linter_cache

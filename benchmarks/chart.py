@@ -1,12 +1,14 @@
-"""A bar chart as SVG, without a dependency: what is found, set by set and way by way."""
+"""Bar charts as SVG, without a dependency: what is found, and how fast, next to others."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 from xml.sax.saxutils import escape
 
 CHART = Path(__file__).resolve().parents[1] / "docs" / "quality.svg"
+SPEED_CHART = CHART.with_name("peers.svg")
 COLOURS = ("#b8b8b8", "#8fb7d9", "#e0b468", "#2f6f4f")
 _BAR, _GAP, _HEIGHT, _LEFT, _TOP = 30, 34, 220, 46, 46
 
@@ -54,3 +56,57 @@ def _bar(x: float, value: float, colour: str) -> str:
         f'<rect x="{x + 2:.0f}" y="{top:.1f}" width="{_BAR - 4}" height="{tall:.1f}" fill="{colour}"/>'
         f'<text x="{x + _BAR / 2:.0f}" y="{top - 3:.1f}" text-anchor="middle" font-size="10">{value:.2f}</text>'
     )
+
+
+_STYLE = """<style>
+text { fill: #333; } .bar { fill: #9aa7b4; } .own { fill: #2f6f4f; }
+@media (prefers-color-scheme: dark) { text { fill: #ddd; } .bar { fill: #7d8a97; } .own { fill: #58b487; } }
+</style>"""
+"""Readable on white and on black: the chart has no background of its own."""
+_ROW, _LABEL, _WIDE, _BETWEEN = 22, 92, 200, 66
+
+
+def draw_speed(found: Any) -> str:
+    """Draw search and ingest of each system, side by side, at the largest size that was measured.
+
+    Search is the processor time to the bare query embedding: shorter is better. Ingest is texts
+    for each second of the processor, beside the model: longer is better.
+    """
+    size, systems = list(found["sizes"].items())[-1]
+    measured = {name: part for name, part in systems.items() if "error" not in part}
+    search = {
+        name: part["search"]["cpu_p50_ms"] / part["embedding"]["cpu_p50_ms"]
+        for name, part in measured.items()
+    }
+    ingest = {name: part["ingest"]["per_cpu_second"] for name, part in measured.items()}
+    second = _LABEL + _WIDE + _BETWEEN
+    width, height = second + _LABEL + _WIDE + _BETWEEN, 62 + _ROW * len(measured)
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="12">',
+            _STYLE,
+            f'<text x="0" y="16" font-size="14" font-weight="bold">{int(size):,} memories, same texts, same embedder</text>',
+            *_draw_rows(0, "Search, times the bare query embedding (less is better)", search, "×"),
+            *_draw_rows(
+                second, "Ingest beside the model, texts per CPU second (more is better)", ingest, ""
+            ),
+            "</svg>",
+            "",
+        ]
+    )
+
+
+def _draw_rows(left: int, title: str, values: Mapping[str, float], unit: str) -> list[str]:
+    parts = [f'<text x="{left}" y="40">{escape(title)}</text>']
+    most = max(values.values())
+    for place, (name, value) in enumerate(values.items()):
+        y = 52 + place * _ROW
+        wide = max(1.0, _WIDE * value / most)
+        shown = f"{value:.2f}{unit}" if value < 100 else f"{value:,.0f}{unit}"
+        kind = "own" if name == "muisti" else "bar"
+        parts += [
+            f'<text x="{left + _LABEL - 8}" y="{y + 13}" text-anchor="end">{escape(name)}</text>',
+            f'<rect class="{kind}" x="{left + _LABEL}" y="{y + 2}" width="{wide:.1f}" height="{_ROW - 6}" rx="2"/>',
+            f'<text x="{left + _LABEL + wide + 6:.1f}" y="{y + 13}">{shown}</text>',
+        ]
+    return parts

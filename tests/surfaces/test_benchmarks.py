@@ -3,24 +3,34 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from benchmarks import (
+    chart,
     confidence,
     confidence_data,
     datasets,
     order,
     order_tables,
     order_vaults,
+    peer_tables,
+    peers,
     quality,
+    same_answers,
+    scale_vaults,
+    search_scale,
     speed,
     speed_tables,
     tables,
     texts,
+    workers,
 )
+
+from muisti import Muisti
 
 
 @pytest.fixture(scope="module")
@@ -146,6 +156,125 @@ def test_quality_scores_a_ranking() -> None:
 )
 def test_evidence_is_normalised(written: str, meant: list[str]) -> None:
     assert datasets._turn_ids(written) == meant
+
+
+@pytest.mark.exhaustive
+def test_scale_compares_search_with_the_bare_embedding(tmp_path: Path) -> None:
+    path = tmp_path / "scale.json"
+    small = ["--sizes", "60", "--questions", "3", "--fresh", "0", "--saves", "2"]
+    small += ["--batch", "5", "--cache", str(tmp_path / "kept")]
+    assert search_scale.main([*small, "--json", str(path)]) == 0
+    found = json.loads(path.read_text())
+    part = found["sizes"]["60"]["this"]
+    assert part["search"].keys() == {*search_scale.MODES, "embedding", "scan"}
+    assert all(one["cpu_p50_ms"] > 0 and one["runs"] == 3 for one in part["search"].values())
+    assert part["reindex"]["memories"] == 60
+    assert part["memory"]["private_mb"] > 1
+    assert part["writes"].keys() == {"save", "bare", "batch", "delete", "open", "walk"}
+    assert "load" in search_scale.make_search_table(found).text()
+    assert not list((tmp_path / "kept").glob("copy-*"))
+
+
+@pytest.mark.exhaustive
+def test_a_large_vault_is_written_as_files(tmp_path: Path) -> None:
+    vault = scale_vaults.build_vault(tmp_path, 40, bulk=30)
+    assert scale_vaults.build_vault(tmp_path, 40) == vault
+    assert len(list(vault.glob("notes/*.md"))) == 40
+    with Muisti.open(vault, record_recall=False) as memory:
+        assert memory.get_stats().total_count == 40
+        assert memory.search("What happened?").mode == "hybrid"
+
+
+def test_scale_questions_differ_and_are_about_as_long() -> None:
+    columns = scale_vaults.make_questions(30)
+    assert len({question for column in columns for question in column}) == 90
+    assert all(max(map(len, row)) - min(map(len, row)) < 30 for row in zip(*columns, strict=True))
+
+
+@pytest.mark.exhaustive
+def test_peers_measure_muisti_as_any_other(tmp_path: Path) -> None:
+    path = tmp_path / "peers.json"
+    small = ["--systems", "muisti", "--sizes", "40", "--questions", "2", "--added", "8"]
+    small += [
+        "--embedded",
+        "4",
+        "--first",
+        "1",
+        "--conversations",
+        "--cache",
+        str(tmp_path / "kept"),
+    ]
+    assert peers.main([*small, "--python", sys.executable, "--json", str(path)]) == 0
+    found = json.loads(path.read_text())
+    ours = found["sizes"]["40"]["muisti"]
+    assert ours["search"]["runs"] == 2
+    assert min(ours["ingest"]["per_cpu_second"], ours["first"]["cpu"], ours["bytes_each"]) > 0
+    assert found["as_installed"] == {"muisti": "runs"}
+    tables_ = peer_tables.of_peers(found)
+    assert [table.title for table in tables_][:2] == [
+        "Next to other memory systems, 40 texts",
+        "Ingest",
+    ]
+    assert "muisti" in chart.draw_speed(found)
+
+
+def test_peers_without_their_environment_say_how_to_create_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert peers.main(["--python", str(tmp_path / "python")]) == 1
+    assert "make bench-peers" in capsys.readouterr().err
+
+
+@pytest.mark.exhaustive
+def test_same_answers_of_the_same_code(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    turns = [
+        {"speaker": "Ann", "dia_id": f"D1:{place}", "text": text}
+        for place, text in enumerate(("I bought a canoe", "Nice", "It is red", "I sold my bike"), 1)
+    ]
+    talk = {"session_1": turns, "session_1_date_time": "1:56 pm on 8 May, 2023"}
+    qa = [{"question": "What did Ann buy?", "evidence": ["D1:1"]}]
+    locomo = [{"sample_id": "conv-1", "conversation": talk, "qa": qa}]
+    (tmp_path / "locomo_dev.json").write_text(json.dumps(locomo))
+    asked = {
+        "question_id": "q1",
+        "question": "Where do I keep my canoe?",
+        "question_date": "2023/05/20 (Sat) 02:21",
+        "haystack_session_ids": ["s1"],
+        "haystack_dates": ["2023/05/19 (Fri) 02:21"],
+        "haystack_sessions": [
+            [{"role": "user", "content": "My canoe is in the shed", "has_answer": True}]
+        ],
+    }
+    (tmp_path / "longmemeval_dev.json").write_text(json.dumps([asked]))
+    kept = ["--cache", str(tmp_path / "kept"), "--data", str(tmp_path)]
+    assert same_answers.main(["--against", str(workers.ROOT), *kept]) == 0
+    table = capsys.readouterr().out
+    shares = {row[0]: row[1:4] for row in map(str.split, table.splitlines()) if len(row) == 5}
+    assert shares["hybrid"] == shares["keyword"] == ["2", "100.00%", "100.00%"]
+
+
+def test_same_answers_excuses_ties_only() -> None:
+    a, b, c = (same_answers.Hit(id_, 0.5, "") for id_ in "abc")
+    best = same_answers.Hit("z", 0.9, "")
+    assert same_answers.compare([best, a, b], [best, b, a]) == (True, True, 0.0)
+    assert same_answers.compare([best, a, b], [best, a, c]) == (True, True, 0.0)
+    assert same_answers.compare([best, a], [a, best]) == (True, False, 0.0)
+    assert same_answers.compare([best, a], [a, b]) == (False, False, 0.0)
+    assert same_answers.compare([best, a], [best]) == (False, False, 0.0)
+    less = same_answers.compare([best], [best._replace(score=0.8)])
+    assert less.same_set
+    assert less.same_order
+    assert less.difference == pytest.approx(0.1)
+
+
+def test_a_worker_reports_what_a_command_raised() -> None:
+    worker = workers.Worker("scale_worker", "kept")
+    with pytest.raises(workers.Failed, match="KeyError: 'nothing'"):
+        worker.ask("nothing")
+    assert worker.ask("about").result["source"].startswith(str(workers.ROOT))
+    worker.close()
+    with pytest.raises(workers.Failed):
+        worker.ask("about")
 
 
 def test_confidence_without_data_says_what_to_get(

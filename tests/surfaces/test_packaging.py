@@ -64,7 +64,7 @@ def test_the_extra_all_has_every_other_extra() -> None:
     assert extras["all"] == [f"muisti[{others}]"]
 
 
-@pytest.mark.parametrize("name", ["run.txt", "dev.txt"])
+@pytest.mark.parametrize("name", ["run.txt", "dev.txt", "peers.txt"])
 def test_every_pin_has_a_hash_and_no_address(name: str) -> None:
     text = (ROOT / "requirements" / name).read_text("utf-8")
     assert "://" not in text
