@@ -369,11 +369,9 @@ class _Files(_BackEnd):
             self._disk,
             writable=self.writable,
         )
-        store.catch_up = self._catch_up
+        # The reconciler needs the store, so it is made on first use.
+        store.catch_up = lambda timeout: self.reconciler.sync(timeout=timeout)
         return store
-
-    def _catch_up(self, timeout: float | None) -> None:
-        self.reconciler.sync(timeout=timeout)  # made on first use: it needs the store
 
     @cached_property
     def reconciler(self) -> FileReconciler:

@@ -148,7 +148,10 @@ def assign_messages(messages: Sequence[Message], events: Sequence[Event]) -> lis
 
 def _fold_session(session: Session | None, event: Event) -> Session | None:
     if session is not None and event.name != EventName.SESSION_ENDED:
-        session = replace(session, last_used=_choose_last_use(session, event.at))
+        last_used = session.last_used
+        if last_used is None or last_used > event.at + _DAY:  # that far ahead, a clock was wrong
+            last_used = event.at
+        session = replace(session, last_used=max(last_used, event.at))
     if event.name == EventName.SESSION_STARTED:
         is_implicit = bool(event.data.get("implicit"))
         if session is not None:
@@ -171,12 +174,6 @@ def _fold_session(session: Session | None, event: Event) -> Session | None:
             tool_calls=parse_count(event.data.get("tool_calls")),
         )
     return session
-
-
-def _choose_last_use(session: Session, at: datetime) -> datetime:
-    """Return the later time, unless it is more than a day ahead: then a clock was wrong."""
-    known = session.last_used
-    return at if known is None or known > at + _DAY else max(known, at)
 
 
 def _fold_source(sources: dict[str, DocumentSource | None], event: Event) -> None:

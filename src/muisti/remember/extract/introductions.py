@@ -49,13 +49,12 @@ def find_name(sentence: str, *, after_greeting: bool) -> tuple[str, str] | None:
         return called["name"], ""
     for pattern in (_SAYS_NAME, _IS, *((_SPEAKING, _HERE) if after_greeting else ())):
         found = pattern.match(sentence)
-        if found and not _is_common_word(found["name"]):
+        if found is None:
+            continue
+        first = found["name"].split(maxsplit=1)[0].lower()
+        is_common = first in _NOT_NAMES or first.endswith("ing") or _NATIONALITY.match(first)
+        if not is_common:
             rest = "" if pattern is _HERE else sentence[found.end() :]
             skipped = _SKIPPED.match(rest)
             return found["name"], rest[skipped.end() :] if skipped else rest
     return None
-
-
-def _is_common_word(name: str) -> bool:
-    first = name.split(maxsplit=1)[0].lower()
-    return first in _NOT_NAMES or _NATIONALITY.match(first) is not None or first.endswith("ing")

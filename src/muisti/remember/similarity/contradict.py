@@ -128,7 +128,7 @@ def find_contradiction(newer: str, older: str) -> Contradiction | None:
 
 def _compare_predicate(newer: str, older: str) -> Contradiction | None:
     """Compare a statement that begins with its verb with the predicate of another: `Now runs …`."""
-    bare = _read_filler(newer)
+    bare = " ".join(_FILLER.sub(" ", newer).split())
     verb = bare.split(" ", 1)[0].lower().rstrip(".")
     if _UPDATE.search(newer) is None or verb not in _STATES or verb in _COPULAS:
         return None
@@ -212,10 +212,6 @@ def _read(text: str) -> NormalForm:
     if _UPDATE.search(text):
         text = _ONLY.sub("", text)
     return normalize(_BECAME.sub("是", _FILLER.sub(" ", text)))
-
-
-def _read_filler(text: str) -> str:
-    return " ".join(_FILLER.sub(" ", text).split())
 
 
 def _select_words(text: NormalForm) -> list[str]:

@@ -66,14 +66,19 @@ def render_page(document: Schema, base_url: str) -> str:
     descriptions = {tag["name"]: tag["description"] for tag in document.get("tags", ())}
     navigation, sections = [], []
     for tag, operations in groups.items():
-        links = [_render_link(method, operation) for method, _, operation in operations]
+        links = [
+            f'<li><a href="#{escape(operation["operationId"])}">{_render_method(method)}'
+            f"{escape(operation['summary'])}</a></li>"
+            for method, _, operation in operations
+        ]
+        section_id = escape(tag.lower().replace(" ", "-"))
         navigation.append(f"<li><b>{escape(tag)}</b><ul>{''.join(links)}</ul></li>")
         rendered = [
             _render_operation(method, path, operation, document, base_url)
             for method, path, operation in operations
         ]
         sections.append(
-            f'<section><h2 id="{_make_id(tag)}">{escape(tag)}</h2>'
+            f'<section><h2 id="{section_id}">{escape(tag)}</h2>'
             f"<p>{escape(descriptions.get(tag, ''))}</p>{''.join(rendered)}</section>"
         )
     schemas = document["components"]["schemas"]
@@ -117,15 +122,6 @@ have a time zone. Errors are <code>application/problem+json</code> with a stable
 <section><h2 id="schemas">Schemas</h2>{schemas}</section>
 </main></body></html>
 """
-
-
-def _make_id(text: str) -> str:
-    return escape(text.lower().replace(" ", "-"))
-
-
-def _render_link(method: str, operation: Schema) -> str:
-    id_ = escape(operation["operationId"])
-    return f'<li><a href="#{id_}">{_render_method(method)}{escape(operation["summary"])}</a></li>'
 
 
 def _render_method(method: str) -> str:
