@@ -308,6 +308,11 @@ def test_J5_a_phone_shows_the_current_page_the_results_and_save(seen: Seen) -> N
         playwright.expect(current).to_be_in_viewport(ratio=0.99)
     seen.open("/?q=pilot")
     playwright.expect(page.locator("#results .row").first).to_be_in_viewport(ratio=0.99)
+    filters = [
+        box["y"] for one in page.locator(".filters select").all() if (box := one.bounding_box())
+    ]
+    assert len(filters) == 4
+    assert max(filters) == min(filters), "the filters take one line"
     for size in ({"width": 390, "height": 664}, {"width": 1280, "height": 600}):
         page.set_viewport_size(size)
         for path in ("/new", f"/memory/{seen.memory.list()[0].id}/edit"):
