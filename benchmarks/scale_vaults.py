@@ -149,6 +149,9 @@ class GivenEmbedders:
     def name(self, model: str) -> str:
         return "onnx"
 
+    def forget_queries(self) -> None:
+        """Do nothing: no query is embedded twice."""
+
     def close(self) -> None:
         self._embedder.close()
 
