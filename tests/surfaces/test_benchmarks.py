@@ -21,6 +21,7 @@ from benchmarks import (
     peers,
     quality,
     same_answers,
+    same_writes,
     scale_vaults,
     search_scale,
     speed,
@@ -251,6 +252,20 @@ def test_same_answers_of_the_same_code(tmp_path: Path, capsys: pytest.CaptureFix
     table = capsys.readouterr().out
     shares = {row[0]: row[1:4] for row in map(str.split, table.splitlines()) if len(row) == 5}
     assert shares["hybrid"] == shares["keyword"] == ["2", "100.00%", "100.00%"]
+
+
+@pytest.mark.exhaustive
+def test_same_writes_of_the_same_code(capsys: pytest.CaptureFixture[str]) -> None:
+    only = ["--only", "write_by_hand", "--only", "talk_and_index"]
+    assert same_writes.main(["--against", str(workers.ROOT), *only]) == 0
+    assert capsys.readouterr().out.endswith("\n0 differences\n")
+
+
+def test_same_writes_names_what_differs() -> None:
+    old = {"files": {"a.md": "1", "b.md": "1"}, "index": {"entries": ["x", "y"]}, "rebuilt": {}}
+    new = {"files": {"a.md": "2"}, "index": {"entries": ["x", "x"]}, "rebuilt": {}}
+    found = same_writes.compare_written(old, new)
+    assert found == ["file a.md", "file b.md", "index entries: 2 rows of 2"]
 
 
 def test_same_answers_excuses_ties_only() -> None:
