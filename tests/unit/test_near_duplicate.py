@@ -255,6 +255,14 @@ def test_dates_and_compound_numbers(tokens, settled_as):
     assert join_numbers(tokens) == settled_as
 
 
+@pytest.mark.parametrize("text", ["_note:_ see below", "_'s_ it", "_a:b:_ now", "_user:_", "_x'_"])
+def test_emphasis_may_end_with_a_mark(text):
+    """Nothing follows the mark inside the underscores, and no token may be empty."""
+    assert all(normalize(text).tokens)
+    assert compare(text, "something else").same is False
+    assert compare(text, text.upper()).similarity >= 0
+
+
 def test_a_reading_keeps_paths_and_code_whole():
     found = normalize(
         "See ./src/a.py, .env and `git push --force` with -v; mail a.b@c.org or http://x.org/y?z=1."

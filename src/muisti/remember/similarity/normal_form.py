@@ -274,7 +274,8 @@ def _ends_abbreviation(piece: re.Match[str]) -> bool:
 
 
 def _canonicalize(word: str) -> Sequence[str]:
-    return CANONICAL.get(word, (word,))
+    """Return the tokens of a word; none for an empty one, as after the colon in `_note:_`."""
+    return CANONICAL.get(word, (word,)) if word else ()
 
 
 def _mark_questions(tokens: list[str]) -> list[str]:
