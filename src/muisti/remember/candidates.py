@@ -79,7 +79,9 @@ def find_nearest(index: SearchIndex, memories: Sequence[Memory], limit: int) -> 
     for memory, found in zip(memories, near, strict=True):
         most, own_hash = most_bits(memory.content.count(" ") + 1), int(memory.simhash, 16)
         distances = [
-            ((int(simhash, 16) ^ own_hash).bit_count(), id_) for id_, simhash in found.items()
+            (bits, id_)
+            for id_, simhash in found.items()
+            if (bits := (int(simhash, 16) ^ own_hash).bit_count()) <= most
         ]
-        nearest.append([id_ for bits, id_ in sorted(distances)[:limit] if bits <= most])
+        nearest.append([id_ for _, id_ in sorted(distances)[:limit]])
     return nearest

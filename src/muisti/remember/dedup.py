@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 
 from muisti.errors import EmbedderProblem
 from muisti.model import Link, LinkSource, LinkType, Memory
-from muisti.ports import SearchIndex, Services
+from muisti.ports import Services
 from muisti.ports.lookups import find_stored
 from muisti.ports.waiting import limit_wait
 from muisti.remember.candidates import find_nearest, find_with_any_word
 from muisti.text.simhash import compute_bands, most_bits
-from muisti.text.tokens import split_words
 
 if TYPE_CHECKING:
     from muisti.remember.similarity.contradict import Contradiction
     from muisti.remember.similarity.near_duplicate import Comparison
+    from muisti.remember.similarity.quick_check import TextWords
 
 CANDIDATES = 8
 """The most stored memories that a new one is compared with."""
@@ -67,7 +67,7 @@ def resolve_duplicates(
     Replaces: the ID of a memory that the new one replaces. Only an identical text duplicates it.
     """
     batch = _Batch()
-    stored = _Stored(services.index, prepared)
+    stored = _Stored(services, prepared)
     decisions = []
     for memory in prepared:
         decision = _decide(services, batch, stored, memory, cosines, near=near, replaces=replaces)
@@ -93,7 +93,8 @@ def _decide(
     settings = services.settings
     if not near or not (settings.merge_duplicates or settings.propose_links):
         return DuplicateDecision(memory)
-    similar = batch.find_similar(memory, CANDIDATES)
+    may_contradict = settings.propose_links and is_statement(memory.content)
+    similar = batch.find_similar(memory, may_contradict=may_contradict)
     similar += stored.find_similar(memory)
     similar = [other for other in similar if other.id != replaces]
     undecided = None
@@ -138,6 +139,8 @@ def _find_nearest(
         if (memory.valid_from, memory.valid_until) != (other.valid_from, other.valid_until):
             continue  # a fact about another time is another memory
         texts = memory.content, other.content
+        if not may_be_same(*map(read_words, texts)):
+            continue
         found = compare(*texts, cosine=cosines.get(texts) if cosines else None)
         if found.same:
             if best.comparison is None or found.similarity > best.comparison.similarity:
@@ -152,22 +155,43 @@ def _find_nearest(
     return replace(best, undecided=undecided)
 
 
+def read_words(text: str) -> TextWords:
+    """Return the words of a text. Imports the rules on first use, as the next functions do."""
+    from muisti.remember.similarity import quick_check
+
+    return quick_check.read_words(text)
+
+
+def may_be_same(words: TextWords, theirs: TextWords) -> bool:
+    """Return False if texts with these words need not be compared."""
+    from muisti.remember.similarity import quick_check
+
+    return quick_check.may_be_same(words, theirs)
+
+
+def is_statement(text: str) -> bool:
+    """Return whether a text may contradict another."""
+    from muisti.remember.similarity import contradict
+
+    return contradict.is_statement(text)
+
+
 def compare(text: str, other: str, *, cosine: float | None = None) -> Comparison:
-    """Compare two texts. Imports the rules on first use: loading their tables takes time."""
+    """Compare two texts."""
     from muisti.remember.similarity import near_duplicate
 
     return near_duplicate.compare(text, other, cosine=cosine)
 
 
 def find_contradiction(newer: str, older: str) -> Contradiction | None:
-    """Return the contradiction between two texts, or None. Imports the rules on first use."""
+    """Return the contradiction between two texts, or None."""
     from muisti.remember.similarity import contradict
 
     return contradict.find_contradiction(newer, older)
 
 
 def suggest_words(text: str) -> list[str]:
-    """Return words of memories that a text may update. Imports the rules on first use."""
+    """Return words of memories that a text may update."""
     from muisti.remember.similarity import contradict
 
     return contradict.suggest_words(text)
@@ -226,20 +250,24 @@ def _is_valid_before(memory: Memory, other: Memory) -> bool:
     return end is not None and start is not None and end <= start
 
 
-def _may_say_the_same(words: frozenset[str], theirs: frozenset[str]) -> bool:
-    """Whether two texts with these words share enough of them to be compared."""
-    if len(words) < ENOUGH or len(theirs) < ENOUGH:
-        return True  # any of the few words of a short text may be misspelled
-    return 3 * len(words & theirs) >= min(len(words), len(theirs))
+def _is_candidate(words: TextWords, theirs: TextWords, *, may_contradict: bool) -> bool:
+    """Return whether two texts with these words share enough of them to be compared."""
+    mine, others = words.all, theirs.all
+    # Any of the few words of a short text may be misspelled.
+    is_short = len(mine) < ENOUGH or len(others) < ENOUGH
+    if not is_short and 3 * len(mine & others) < min(len(mine), len(others)):
+        return False
+    return may_contradict or may_be_same(words, theirs)
 
 
 class _Stored:
     """The stored memories that the new ones of one call are compared with, read many at once."""
 
-    def __init__(self, index: SearchIndex, prepared: Sequence[Memory]) -> None:
-        self._index = index
+    def __init__(self, services: Services, prepared: Sequence[Memory]) -> None:
+        self._index = services.index
+        self._proposes = services.settings.propose_links
         self._prepared = prepared
-        self._known = index.find_known_content([memory.content_hash for memory in prepared])
+        self._known = self._index.find_known_content([memory.content_hash for memory in prepared])
         self._similar: dict[str, list[Memory]] = {}
         self._read = 0
 
@@ -250,7 +278,10 @@ class _Stored:
         return self._index.find_same_content(memory)
 
     def find_similar(self, memory: Memory) -> list[Memory]:
-        """Return memories of the same scope that share bands or rare words, nearest first."""
+        """Return memories of the same scope that share bands or rare words, nearest first.
+
+        Those that are neither a duplicate nor contradicted are left out.
+        """
         while memory.id not in self._similar:
             self._read_next()
         return self._similar[memory.id]
@@ -262,12 +293,19 @@ class _Stored:
         nearest = find_nearest(self._index, part, CANDIDATES)
         ids = {id_ for found in nearest for id_ in found}
         contents = self._index.get_contents(list(ids)) if ids else {}
-        words = {id_: _split_words(content) for id_, content in contents.items()}
+        words = {id_: read_words(content) for id_, content in contents.items()}
         chosen: list[list[str]] = []
         for memory, found in zip(part, nearest, strict=True):
-            own = _split_words(memory.content) if found else frozenset()
             known = [id_ for id_ in found if id_ in words]
-            chosen.append([id_ for id_ in known if _may_say_the_same(own, words[id_])])
+            if known:
+                own = read_words(memory.content)
+                may_contradict = self._proposes and is_statement(memory.content)
+                known = [
+                    id_
+                    for id_ in known
+                    if _is_candidate(own, words[id_], may_contradict=may_contradict)
+                ]
+            chosen.append(known)
         ids = {id_ for found in chosen for id_ in found}
         current = self._index.filter_current(list(ids)) if ids else []
         by_id = {memory.id: memory for memory in current}
@@ -284,7 +322,7 @@ class _Batch:
         self._memories: list[Memory] = []
         self._places: list[tuple[str | None, ...]] = []
         self._simhashes: list[int] = []
-        self._words: list[frozenset[str]] = []
+        self._words: list[TextWords] = []
         self._ids: set[str] = set()
         self._by_content: dict[tuple[object, ...], Memory] = {}
         self._by_band: dict[int, list[int]] = defaultdict(list)
@@ -302,39 +340,41 @@ class _Batch:
         self._by_content.setdefault(self._make_key(memory), memory)
         for band in compute_bands(memory.simhash):
             self._by_band[band].append(number)
-        words = _split_words(memory.content)
+        words = read_words(memory.content)
         self._words.append(words)
-        for word in words:
+        for word in words.all:
             self._by_word[word].append(number)
 
     def find_equal(self, memory: Memory) -> Memory | None:
         """Return the memory with the same text, validity and scope."""
         return self._by_content.get(self._make_key(memory))
 
-    def find_similar(self, memory: Memory, limit: int) -> list[Memory]:
+    def find_similar(self, memory: Memory, *, may_contradict: bool) -> list[Memory]:
         """Return memories of the same scope that share bands or rare words, nearest first."""
         if not self._memories:
             return []
         numbers: set[int] = set()
         for band in compute_bands(memory.simhash):
             numbers.update(self._by_band.get(band, ())[:_FEW])
-        words = _split_words(memory.content)
-        known = words & self._by_word.keys()
-        for word in sorted(known, key=lambda word: len(self._by_word[word])):
-            if len(numbers) + len(self._by_word[word]) > _FEW:
+        words = read_words(memory.content)
+        by_word = self._by_word
+        lengths = sorted([(len(by_word[word]), word) for word in words.all & by_word.keys()])
+        for length, word in lengths:
+            if len(numbers) + length > _FEW:
                 break
-            numbers.update(self._by_word[word])
+            numbers.update(by_word[word])
         most = most_bits(memory.content.count(" ") + 1)
-        place, simhash = memory.place, int(memory.simhash, 16)
-        found = []
-        for number in numbers:
-            distance = (self._simhashes[number] ^ simhash).bit_count()
-            if distance <= most and self._places[number] == place:
-                found.append((distance, number))
+        place, simhash, simhashes = memory.place, int(memory.simhash, 16), self._simhashes
+        found = [
+            (bits, number)
+            for number in numbers
+            if (bits := (simhashes[number] ^ simhash).bit_count()) <= most
+        ]
+        found = [one for one in sorted(found) if self._places[one[1]] == place][:CANDIDATES]
         return [
             self._memories[number]
-            for _, number in sorted(found)[:limit]
-            if _may_say_the_same(words, self._words[number])
+            for _, number in found
+            if _is_candidate(words, self._words[number], may_contradict=may_contradict)
         ]
 
     def find_with_any_word(self, memory: Memory, words: Sequence[str], limit: int) -> list[Memory]:
@@ -349,7 +389,3 @@ class _Batch:
     @staticmethod
     def _make_key(memory: Memory) -> tuple[object, ...]:
         return memory.content_hash, memory.valid_from, memory.valid_until, *memory.place
-
-
-def _split_words(content: str) -> frozenset[str]:
-    return frozenset(split_words(content[:2000].casefold()))

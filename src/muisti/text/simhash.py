@@ -18,31 +18,35 @@ _SPACELESS = re.compile(f"[{SPACELESS}]")
 
 def simhash(text: str) -> str:
     """Return 16 hexadecimal digits; all zero only for a text without letters and digits."""
-    features: list[str] = []
-    for word in split_words(to_nfkc(text).casefold()):
-        if word.isascii() or not _SPACELESS.search(word):
-            features.append(word)
-        else:
-            features += [word[at : at + 2] for at in range(max(1, len(word) - 1))]
-    words = Counter(features)
+    features = split_words(to_nfkc(text).casefold())
+    if not text.isascii():
+        features = [part for word in features for part in _split_spaceless(word)]
     # One big integer holds all 64 counters, 16 bits each, so that no loop over bits is needed.
-    total = sum(words.values())
+    total = len(features)
     if not total:
         return "0" * 16
-    if total >= 1 << 15:
+    if total < 1 << 15:
+        sums = sum(map(_SPREAD.__getitem__, features))
+    else:
         scale = (1 << 15) / total
-        words = Counter(
-            {word: max(1, int(count * scale)) for word, count in words.most_common(1 << 12)}
-        )
-        total = sum(words.values())
-    sums = 0
-    for word, count in words.items():
-        sums += _SPREAD[word] * count
+        counts = {
+            word: max(1, int(count * scale))
+            for word, count in Counter(features).most_common(1 << 12)
+        }
+        total = sum(counts.values())
+        sums = sum(_SPREAD[word] * count for word, count in counts.items())
     # A bit is set if more than half of the features have it. Adding this to a counter sets its
     # highest bit then, and never carries: the total is far below 1 << 16.
     sums += _ONES * ((1 << 15) - (total // 2 + 1))
     highest = f"{sums >> 15 & _ONES:0256x}"[3::4]
     return f"{int(highest, 2):016x}"
+
+
+def _split_spaceless(word: str) -> list[str]:
+    """Return a word; in a script without spaces, its pairs of characters."""
+    if word.isascii() or not _SPACELESS.search(word):
+        return [word]
+    return [word[at : at + 2] for at in range(max(1, len(word) - 1))]
 
 
 def hamming_distance(first: str, second: str) -> int:
@@ -68,8 +72,12 @@ def compute_bands(hash_: str) -> tuple[int, ...]:
     """
     if hash_ == "0" * 16 or len(hash_) != 16:
         return ()
-    return tuple(
-        position << 16 | int(hash_[4 * position : 4 * position + 4], 16) for position in range(4)
+    bits = int(hash_, 16)
+    return (
+        bits >> 48,
+        1 << 16 | (bits >> 32 & 0xFFFF),
+        2 << 16 | (bits >> 16 & 0xFFFF),
+        3 << 16 | (bits & 0xFFFF),
     )
 
 

@@ -115,7 +115,7 @@ class Contradiction:
 
 def find_contradiction(newer: str, older: str) -> Contradiction | None:
     """Return the contradiction between two short statements about one subject, or None."""
-    if not _is_statement(newer) or not _is_statement(older):
+    if not is_statement(newer) or not is_statement(older):
         return None
     found = _compare_statements(newer, older) or _compare_predicate(newer, older)
     change = None if found else changes.find_change(newer, older)
@@ -194,11 +194,11 @@ def _compare_statements(newer: str, older: str) -> Contradiction | None:
 
 def suggest_words(newer: str) -> list[str]:
     """Return words, in lower case, that a memory updated by this text may have; mostly none."""
-    return changes.suggest_words(newer) if _is_statement(newer) else []
+    return changes.suggest_words(newer) if is_statement(newer) else []
 
 
 @lru_cache(maxsize=_CACHED)
-def _is_statement(text: str) -> bool:
+def is_statement(text: str) -> bool:
     """Whether a text is short enough for one statement, and not a message of a conversation."""
     if len(text) > MOST_CHARACTERS or len(text.split()) > MOST_WORDS:
         return False
