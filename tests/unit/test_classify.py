@@ -11,11 +11,9 @@ from hypothesis import strategies as st
 
 from muisti.model import KINDS, Kind, Sector
 from muisti.remember.classify import (
-    _KIND_TABLE,
     _KINDS,
-    _SECTOR_TABLE,
     _SECTORS,
-    _find_cues,
+    _count_cues,
     classify_kind,
     classify_sector,
 )
@@ -214,21 +212,21 @@ def test_hostile_words(text) -> None:
 
 
 FORMS = [
-    pytest.param(table, label, form, id=f"{label}-{form}")
-    for table, listed in ((_KIND_TABLE, _KINDS), (_SECTOR_TABLE, _SECTORS))
+    pytest.param(name, label, form, id=f"{label}-{form}")
+    for name, listed in (("kind", _KINDS), ("sector", _SECTORS))
     for label, signs in listed.items()
     for sign in signs
     for form in sign.split("|")
 ]
 
 
-@pytest.mark.parametrize(("table", "label", "form"), FORMS)
-def test_every_form_of_the_tables_is_found(table, label: str, form: str) -> None:
+@pytest.mark.parametrize(("name", "label", "form"), FORMS)
+def test_every_form_of_the_tables_is_found(name: str, label: str, form: str) -> None:
     """A form with a capital, a group or no word to find it by would never count."""
     assert form == form.lower()
     assert not set("()[]?*") & set(form)
     example = form.replace(r"\w{1,40}", "this").replace(r"\d{1,4}", "12").replace(".{1,40}", "x")
-    assert label in {found for found, _ in _find_cues(table, f"… {example.upper()}!")}
+    assert _count_cues(f"… {example.upper()}!")[name].get(label)
 
 
 OWN = Settings(

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
+import re
 
-from muisti.text.standing import MAX_CHARS, Standing, recognize_standing
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from muisti.text import standing
+from muisti.text.standing import MAX_CHARS, Standing, may_begin_rule, recognize_standing
 from tests.unit.standing_table import count, read_halves
 from tests.unit.timing import grows_linearly
 
@@ -46,3 +51,34 @@ def test_whole_texts(text: str, kind: Standing | None) -> None:
 )
 def test_time_grows_with_the_text(piece: str) -> None:
     assert grows_linearly(recognize_standing, lambda size: (piece * size)[:size], MAX_CHARS // 2)
+
+
+ASCII = st.characters(min_codepoint=32, max_codepoint=126)
+PATTERNS = [
+    re.compile(pattern, re.IGNORECASE)
+    for patterns in (
+        standing._EN_INSTRUCTION,
+        standing._EN_PREFERENCE,
+        standing._OTHER_INSTRUCTION,
+        standing._OTHER_PREFERENCE,
+    )
+    for pattern in patterns
+    if pattern.isascii()
+]
+
+
+@pytest.mark.parametrize("pattern", PATTERNS, ids=lambda pattern: pattern.pattern[:40])
+@settings(suppress_health_check=list(HealthCheck), max_examples=25)
+@given(st.data())
+def test_the_first_words_never_rule_out_a_match(
+    pattern: re.Pattern[str], data: st.DataObject
+) -> None:
+    text = data.draw(st.from_regex(re.compile(pattern.pattern, re.I | re.A), alphabet=ASCII))
+    found = pattern.search(text)
+    if found and pattern.match(text[found.start() :]):
+        assert may_begin_rule(text[found.start() :])
+
+
+@pytest.mark.parametrize("text", ["We met in Oslo", "The server restarts", "Thanks for it", "A b"])
+def test_the_first_words_rule_out_most_clauses(text: str) -> None:
+    assert not may_begin_rule(text)

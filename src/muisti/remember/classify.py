@@ -168,8 +168,8 @@ _SECTORS: Mapping[str, tuple[str, ...]] = {
     ),
 }
 
-_Cue = tuple[str, int]
-"""A kind or sector, and the number of one of its cues."""
+_Cue = tuple[str, str, int]
+"""`kind` or `sector`, the kind or the sector, and the number of one of its cues."""
 _PLAIN = re.compile(r"(?<![\\\w])[^\W\d_]+")  # the words of a phrase: not the `w` of `\w`
 
 
@@ -184,91 +184,84 @@ class _Phrase(NamedTuple):
     cue: _Cue
 
 
-class _Table(NamedTuple):
-    """Cues by what to look up: one pass over the words of a text finds nearly all of them."""
-
-    ranks: Mapping[str, int]
-    """The kinds or sectors in the order of ties."""
-    words: Mapping[str, tuple[_Cue, ...]]
-    phrases: Mapping[str, tuple[_Phrase, ...]]
-    """By their first word."""
-    pieces: tuple[tuple[str, _Cue], ...]
-    """Forms in scripts without spaces, which may occur anywhere in a run of letters."""
-
-
-def _make_table(forms: Mapping[str, tuple[str, ...]]) -> _Table:
-    words: dict[str, tuple[_Cue, ...]] = {}
-    phrases: dict[str, tuple[_Phrase, ...]] = {}
-    pieces: list[tuple[str, _Cue]] = []
-    cues = [
-        ((label, number), form)
-        for label, alternatives in forms.items()
-        for number, joined in enumerate(alternatives)
-        for form in joined.split("|")
-    ]
-    for cue, form in cues:
-        if is_spaceless(form[0]):
-            pieces.append((form, cue))
-        elif form.isalpha():
-            words[form] = (*words.get(form, ()), cue)
-        else:
-            plain = _PLAIN.findall(form)
-            literal = "" if "\\" in form or "{" in form else form
-            phrase = _Phrase(form, frozenset(plain), literal, cue)
-            phrases[plain[0]] = (*phrases.get(plain[0], ()), phrase)
-    ranks = {label: rank for rank, label in enumerate(forms)}
-    return _Table(ranks, words, phrases, tuple(pieces))
+# Cues by what to look up: one pass over the words of a text finds nearly all of them.
+_FORMS: Mapping[str, Mapping[str, tuple[str, ...]]] = {"kind": _KINDS, "sector": _SECTORS}
+_RANKS = {name: {label: rank for rank, label in enumerate(_FORMS[name])} for name in _FORMS}
+"""The kinds and the sectors in the order of ties."""
+_BY_WORD: dict[str, tuple[_Cue, ...]] = {}
+_PHRASES: dict[str, tuple[_Phrase, ...]] = {}
+"""By their first word."""
+_PIECES: list[tuple[str, _Cue]] = []
+"""Forms in scripts without spaces, which may occur anywhere in a run of letters."""
 
 
-_KIND_TABLE = _make_table(_KINDS)
-_SECTOR_TABLE = _make_table(_SECTORS)
+def _fill_tables() -> None:
+    for name, forms in _FORMS.items():
+        for label, alternatives in forms.items():
+            for number, joined in enumerate(alternatives):
+                for form in joined.split("|"):
+                    _add_form(form, (name, label, number))
+
+
+def _add_form(form: str, cue: _Cue) -> None:
+    if is_spaceless(form[0]):
+        _PIECES.append((form, cue))
+    elif form.isalpha():
+        _BY_WORD[form] = (*_BY_WORD.get(form, ()), cue)
+    else:
+        plain = _PLAIN.findall(form)
+        literal = "" if "\\" in form or "{" in form else form
+        phrase = _Phrase(form, frozenset(plain), literal, cue)
+        _PHRASES[plain[0]] = (*_PHRASES.get(plain[0], ()), phrase)
+
+
+_fill_tables()
 
 
 def classify_kind(content: str, settings: Settings | None = None) -> str:
     """Return the kind that the words suggest; `note` if none does."""
-    own = settings.classify.get("kind", {}) if settings else {}
-    return _classify(_KIND_TABLE, content[:READ], own) or "note"
+    return _classify("kind", content[:READ], settings) or "note"
 
 
 def classify_sector(content: str, settings: Settings | None = None) -> Sector:
     """Return the sector that the words suggest; `semantic` if none does."""
-    own = settings.classify.get("sector", {}) if settings else {}
-    return Sector(_classify(_SECTOR_TABLE, content[:READ], own) or Sector.SEMANTIC)
+    return Sector(_classify("sector", content[:READ], settings) or Sector.SEMANTIC)
 
 
-def _classify(table: _Table, text: str, own: Mapping[str, tuple[str, ...]]) -> str | None:
-    scores: dict[str, int] = {}
-    for label, _ in _find_cues(table, text):
-        scores[label] = scores.get(label, 0) + 1
+def _classify(name: str, text: str, settings: Settings | None) -> str | None:
+    scores = _count_cues(text)[name]
     own_scores: dict[str, int] = {}
-    for label, patterns in own.items():
+    for label, patterns in settings.classify.get(name, {}).items() if settings else ():
         matches = sum(compile_whole_words(pattern).search(text) is not None for pattern in patterns)
         if matches:
             own_scores[label] = matches
-            scores[label] = scores.get(label, 0) + OWN * matches
-    last = len(table.ranks)
+            scores = {**scores, label: scores.get(label, 0) + OWN * matches}
+    if len(scores) <= 1:
+        return next(iter(scores), None)
+    ranks = _RANKS[name]
+    last = len(ranks)
     return max(
         scores,
-        key=lambda label: (scores[label], own_scores.get(label, 0), -table.ranks.get(label, last)),
-        default=None,
+        key=lambda label: (scores[label], own_scores.get(label, 0), -ranks.get(label, last)),
     )
 
 
-def _find_cues(table: _Table, text: str) -> set[_Cue]:
-    lowered, words = _read_words(text)
-    found = {cue for word in table.words.keys() & words for cue in table.words[word]}
-    for first in table.phrases.keys() & words:
-        for phrase in table.phrases[first]:
+@lru_cache(maxsize=8)  # a text is classified twice: for its kind and its sector
+def _count_cues(text: str) -> Mapping[str, Mapping[str, int]]:
+    """Return how many cues of each kind and each sector occur in a text."""
+    lowered = text.lower()
+    words = frozenset(split_words(lowered))
+    found = {cue for word in _BY_WORD.keys() & words for cue in _BY_WORD[word]}
+    for first in _PHRASES.keys() & words:
+        for phrase in _PHRASES[first]:
             if phrase.cue in found or not phrase.words <= words or phrase.literal not in lowered:
                 continue
             if compile_whole_words(phrase.pattern).search(text):
                 found.add(phrase.cue)
     if not text.isascii():
-        found.update(cue for piece, cue in table.pieces if piece in lowered)
-    return found
-
-
-@lru_cache(maxsize=8)  # a text is classified twice: for its kind and its sector
-def _read_words(text: str) -> tuple[str, frozenset[str]]:
-    lowered = text.lower()
-    return lowered, frozenset(split_words(lowered))
+        found.update(cue for piece, cue in _PIECES if piece in lowered)
+    scores: dict[str, dict[str, int]] = {"kind": {}, "sector": {}}
+    for name, label, _ in found:
+        counts = scores[name]
+        counts[label] = counts.get(label, 0) + 1
+    return scores

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
 
 from muisti.text.sentences import STOPS
 
@@ -20,10 +19,10 @@ _LONGEST_PHRASE = 3
 # Not split_words: paths, code and titles in brackets are one piece each, and names are found by
 # capitals and gaps. Every repetition is bounded, or ends where its characters do: a hostile text
 # must not make the search quadratic.
-_PIECE = re.compile(
-    r"`[^`\n]{2,60}`"  # code
+_PIECES = re.compile(
+    r"(`[^`\n]{2,60}`"  # code
     r"|《[^》\n]{1,40}》|「[^」\n]{1,40}」|『[^』\n]{1,40}』"  # titles in scripts without capitals
-    r"|\w(?:[\w./+#'’-]*[\w+#])?"  # words, paths, identifiers
+    r"|\w(?:[\w./+#'’-]*[\w+#])?)"  # words, paths, identifiers
 )
 _PATH = re.compile(r"(?:[\w.-]{1,60}/){1,12}[\w.-]{0,60}\w")
 _IDENTIFIER = re.compile(
@@ -97,9 +96,12 @@ _OTHER, _VERB, _GRAMMATICAL, _DETERMINER, _WORD, _ABBREVIATION, _NAME, _THING = 
 _FAMILIES = (0, 0, 0, 0, 1, 1, 2, 3)
 """For each category, its family: only pieces of one family form a concept together."""
 _WORDS, _NAMES, _THINGS = 1, 2, 3
+_SHORTENED = 8
+"""Added to the category of a piece of which only the beginning belongs to it: `Maija's`."""
+_NAME_NEXT = ([_NAME], [_NAME | _SHORTENED])
 
-_Piece = tuple[int, int, int, bool]
-"""Category, start, end, and whether exactly one space is before it. A tuple because it is fast."""
+_Piece = tuple[int, str]
+"""Category and text. The pieces of a run have exactly one space between them."""
 
 
 def extract_concepts(content: str) -> tuple[str, ...]:
@@ -108,12 +110,10 @@ def extract_concepts(content: str) -> tuple[str, ...]:
     Concepts are unique regardless of case.
     """
     text = content[:_READ]
-    pieces = list(_split_pieces(text))
-    runs = list(_join_runs(pieces))
-    concepts = _sort_by_frequency(_find_names(text, runs))[:MOST]
+    runs, pieces, known = _find_runs(text)
+    concepts = _sort_by_frequency(_find_names(runs))[:MOST]
     # English: an eighth of the words are English verbs or grammar words, unless there are few.
-    known = sum(_VERB <= piece[0] <= _DETERMINER for piece in pieces)
-    is_english = 8 * known >= len(pieces) if len(pieces) > 4 else text.isascii()
+    is_english = 8 * known >= pieces if pieces > 4 else text.isascii()
     if len(concepts) < MOST and is_english:
         found = []
         for run in runs:
@@ -121,11 +121,12 @@ def extract_concepts(content: str) -> tuple[str, ...]:
                 # From the end, since the last word of an English phrase is its head.
                 for end in range(len(run), 1, -_LONGEST_PHRASE):
                     start = max(0, end - _LONGEST_PHRASE)
-                    found.append(text[run[start][1] : run[end - 1][2]])
+                    found.append(" ".join([piece for _, piece in run[start:end]]))
         phrases = _sort_by_frequency(found)[: 2 * MOST]
         padded = [f" {concept.casefold()} " for concept in (*phrases, *concepts)]
+        everything = "\n".join(padded)
         for phrase, own in zip(phrases, padded, strict=False):
-            if sum(own in other for other in padded) == 1:  # part of itself, but of no other
+            if everything.count(own) == 1:  # part of itself, but of no other
                 concepts.append(phrase)
     return tuple(concepts[:MOST])
 
@@ -138,36 +139,50 @@ def _sort_by_frequency(found: Iterable[str]) -> list[str]:
         key = concept.casefold()
         counts[key] = counts.get(key, 0) + 1
         spelled.setdefault(key, concept)
+    if len(counts) == 1 or max(counts.values(), default=1) == 1:
+        return list(spelled.values())
     return [spelled[key] for key in sorted(counts, key=lambda key: -counts[key])]
 
 
-def _split_pieces(text: str) -> Iterator[_Piece]:
-    """Yield the pieces. A capital that opens a sentence makes a name only before another name."""
-    end, opening = -1, None
-    for match in _PIECE.finditer(text):
-        start, raw = match.start(), match[0]
-        joined = start == end + 1 and text[end] == " "
-        category, length = _categorize_cached(raw) if len(raw) <= 60 else _categorize(raw)
-        if opening is not None:
-            yield _recategorize(text, opening, joined and category == _NAME)
-            opening = None
-        piece = (category, start, start + length, joined)
-        if category == _NAME and (
-            end < 0 or (not joined and _NEW_SENTENCE.search(text, end, start))
-        ):
-            opening = piece
-        else:
-            yield piece
-        end = start + length
-    if opening is not None:
-        yield _recategorize(text, opening, False)
+def _find_runs(text: str) -> tuple[list[list[_Piece]], int, int]:
+    """Return neighbours of one family: names with names, words with words and abbreviations.
 
-
-def _recategorize(text: str, piece: _Piece, before_name: bool) -> _Piece:
-    """Return the first word of a sentence with the category that it has in lower case."""
-    _, start, end, joined = piece
-    category, _ = _categorize(text[start:end].lower())
-    return piece if before_name and category == _WORD else (category, start, end, joined)
+    Also returns the number of pieces, and of those that are verbs or grammar words.
+    """
+    parts = _PIECES.split(text)  # what is between the pieces, and the pieces, in turn
+    raws = parts[1::2]
+    categories = list(map(_categories.__getitem__, raws))
+    runs: list[list[_Piece]] = []
+    run: list[_Piece] = []
+    current = known = 0
+    rest = ""  # of the piece before, what does not belong to it
+    for at, (gap, raw) in enumerate(zip(parts[::2], raws, strict=False)):
+        piece, category = raw, categories[at]
+        before, rest = rest + gap, ""
+        joined = before == " " and at > 0
+        if category & _SHORTENED:
+            category, length = _categorize(raw)
+            piece, rest = raw[:length], raw[length:]
+        if category == _NAME and (not at or (not joined and _NEW_SENTENCE.search(before))):
+            # A capital that opens a sentence makes a name only before another name.
+            follows = "" if rest else parts[2 * at + 2]
+            is_before_name = follows == " " and categories[at + 1 : at + 2] in _NAME_NEXT
+            category = _categories[piece.lower()] & ~_SHORTENED
+            if is_before_name and category == _WORD:
+                category = _NAME
+        known += _VERB <= category <= _DETERMINER
+        family = _FAMILIES[category]
+        if joined and family and family == current != _THINGS:
+            run.append((category, piece))
+            continue
+        if joined and category == _DETERMINER and current == _WORDS and run[-1][0] == _WORD:
+            run.pop()  # a word before "the" is a verb: "the function yields the name"
+        if run:
+            runs.append(run)
+        current, run = family, [(category, piece)] if family else []
+    if run:
+        runs.append(run)
+    return runs, len(raws), known
 
 
 def _categorize(raw: str) -> tuple[int, int]:
@@ -200,9 +215,6 @@ def _categorize(raw: str) -> tuple[int, int]:
     return _categorize_word(raw) if raw.replace("-", "").isalpha() else _OTHER, length
 
 
-_categorize_cached = lru_cache(maxsize=20_000)(_categorize)
-
-
 def _categorize_word(word: str) -> int:
     """Return the category of a word in lower case; _WORD if it may be part of a phrase."""
     if word in _DETERMINERS:
@@ -214,34 +226,33 @@ def _categorize_word(word: str) -> int:
     return _WORD if 3 <= len(word) <= 30 and word.isascii() and word not in _VAGUE else _OTHER
 
 
-def _join_runs(pieces: list[_Piece]) -> Iterator[list[_Piece]]:
-    """Yield neighbours of one family: names with names, words with words and abbreviations."""
-    run: list[_Piece] = []
-    current = 0
-    for piece in pieces:
-        category, _, _, joined = piece
-        family = _FAMILIES[category]
-        if joined and family and family == current != _THINGS:
-            run.append(piece)
-            continue
-        if joined and category == _DETERMINER and current == _WORDS and run[-1][0] == _WORD:
-            run.pop()  # a word before "the" is a verb: "the function yields the name"
-        if run:
-            yield run
-        current, run = family, [piece] if family else []
-    if run:
-        yield run
+class _Categories(dict[str, int]):
+    """A cache of the category of each piece, with `_SHORTENED` if not all of it belongs to it."""
+
+    def __missing__(self, raw: str) -> int:
+        category, length = _categorize(raw)
+        if length < len(raw):
+            category |= _SHORTENED
+        if len(raw) <= 60:
+            if len(self) >= _MAX_CATEGORIES:
+                self.clear()
+            self[raw] = category
+        return category
 
 
-def _find_names(text: str, runs: list[list[_Piece]]) -> Iterator[str]:
+_MAX_CATEGORIES = 20_000
+_categories = _Categories()
+
+
+def _find_names(runs: list[list[_Piece]]) -> Iterator[str]:
     """Yield names, abbreviations and things."""
     for run in runs:
         if _FAMILIES[run[0][0]] == _NAMES:
             for at in range(0, len(run), _LONGEST_NAME):
-                yield text[run[at][1] : run[at : at + _LONGEST_NAME][-1][2]]
+                yield " ".join([piece for _, piece in run[at : at + _LONGEST_NAME]])
             continue
-        for category, start, end, _ in run:
+        for category, piece in run:
             if category in (_ABBREVIATION, _THING):
-                thing = text[start:end].strip(_QUOTES)
+                thing = piece.strip(_QUOTES)
                 if thing:
                     yield thing

@@ -12,9 +12,15 @@ from itertools import pairwise
 
 STOPS = ".!?…。！？｡"
 """Characters that may end a sentence."""
-_END = r"(?:(?<![.!?…])[.!?…]++[\"')\]»”’]*+(?=\s)|[。！？｡]++[」』”’)）]*+)\s*+"
-_SENTENCE_END = re.compile(_END)
-_SENTENCE_OR_LINE_END = re.compile(rf"{_END}|\n\s*+")
+_SPACED = r"[.!?…]"
+_SPACELESS = r"[。！？｡]"
+# A search for one of some characters is fast: so the first one is matched before its kind is known.
+_END = (
+    rf"(?:(?<={_SPACED})(?<!{_SPACED}{_SPACED}){_SPACED}*+[\"')\]»”’]*+(?=\s)"
+    rf"|(?<={_SPACELESS}){_SPACELESS}*+[」』”’)）]*+)\s*+"
+)
+_SENTENCE_END = re.compile(rf"[{STOPS}]{_END}")
+_SENTENCE_OR_LINE_END = re.compile(rf"[{STOPS}\n](?:{_END}|(?<=\n)\s*+)")
 # Without closing quotes, ellipses and runs of stops. This rule must not change: `update` recognizes
 # a derived title by deriving it again.
 _TITLE_END = re.compile(r"[.!?](?=\s)|[。！？]")
@@ -55,7 +61,12 @@ def find_sentence_ends(
 
 def split_sentences(text: str, *, lines: bool = False, abbreviations: bool = False) -> list[str]:
     """Return the sentences of a text with their trailing white space. Joined, they are the text."""
-    edges = [0, *find_sentence_ends(text, lines=lines, abbreviations=abbreviations), len(text)]
+    if abbreviations:
+        ends = list(find_sentence_ends(text, lines=lines, abbreviations=True))
+    else:
+        border = _SENTENCE_OR_LINE_END if lines else _SENTENCE_END
+        ends = [match.end() for match in border.finditer(text)]
+    edges = [0, *ends, len(text)]
     return [text[begin:end] for begin, end in pairwise(edges) if begin < end]
 
 

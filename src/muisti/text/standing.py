@@ -8,6 +8,7 @@ none. Precision comes first: a sentence counts if it begins in one of the ways l
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from enum import StrEnum
 
 from muisti.text.sentences import split_sentences
@@ -47,6 +48,8 @@ def _read_sentence(sentence: str) -> Standing | None:
     for clause in _CLAUSES.split(plain):
         start = _LEAD.match(clause)
         bare = clause[start.end() :] if start else clause
+        if not may_begin_rule(bare):
+            continue
         if _INSTRUCTION.match(bare):
             found = Standing.INSTRUCTION
             break
@@ -54,6 +57,23 @@ def _read_sentence(sentence: str) -> Standing | None:
             found = Standing.PREFERENCE
     # Last, as few sentences get here: it searches the whole sentence.
     return None if found and _ONCE.search(plain) else found
+
+
+def may_begin_rule(clause: str) -> bool:
+    """Return False if the first words rule out `_INSTRUCTION` and `_PREFERENCE`.
+
+    Much faster than the two patterns, and true for few clauses.
+    """
+    if not clause.isascii():
+        return True
+    first, second, third, *_ = (*clause.lower().split(" ", 3), "", "", "")
+    if first in _SECOND_WORDS:
+        following = _SECOND_WORDS[first]
+        if following is None or second in following or third in _RULE_WORDS:
+            return True
+    if first in _GENERAL_WORDS or second in _GENERAL_WORDS:
+        return True
+    return first.startswith(_OTHER_BEGINNINGS)
 
 
 _CLAUSES = re.compile(r"; |, (?:so|and|but|therefore) |: |——?|；")
@@ -228,3 +248,46 @@ _OTHER_PREFERENCE = (
 )
 _INSTRUCTION = re.compile("|".join((*_EN_INSTRUCTION, *_OTHER_INSTRUCTION)), re.IGNORECASE)
 _PREFERENCE = re.compile("|".join((*_EN_PREFERENCE, *_OTHER_PREFERENCE)), re.IGNORECASE)
+_GENERAL_WORDS = frozenset(re.findall(r"[a-z]+", _GENERAL.replace(" messages", "")))
+_RULE_WORDS = frozenset("convention policy rule practice guideline style".split())
+_AFTER_I = frozenset(
+    """
+    have has follow follows suffer suffers really much strongly generally usually always prefer
+    prefers like likes love loves hate hates dislike dislikes enjoy enjoys favor favors favour
+    favours can't cannot can doesn't does don't do won't will only never would rather need needs
+    want wants am are
+    """.split()
+)
+_SECOND_WORDS: Mapping[str, frozenset[str] | None] = {
+    **dict.fromkeys(
+        """
+        always never don't avoid stop quit no prefer from going in for all every each our new
+        answer reply respond speak talk address refer call explain keep write use choose pick give
+        show only ask user user's i'm i'd we're team
+        """.split()
+    ),
+    **dict.fromkeys(("when", "whenever", "if"), frozenset(("i", "you"))),
+    "do": frozenset(("not",)),
+    "any": frozenset(("time",)),
+    "make": frozenset(("sure",)),
+    "this": frozenset(("repo", "project", "team")),
+    "you": frozenset(("should", "must")),
+    "the": _RULE_WORDS | {"user", "user's", "team"},
+    "my": _RULE_WORDS
+    | frozenset(
+        """
+        favorite favourite wife husband partner daughter son kid kids child children family
+        girlfriend boyfriend mother father baby dog cat
+        """.split()
+    ),
+    "i": _AFTER_I,
+    "we": _AFTER_I,
+}
+"""With which words the patterns begin, and which may follow; None for any."""
+_OTHER_BEGINNINGS = tuple(
+    """
+    vastaa kirjoita puhu aja tarkista kysy anna jatkossa vastaisuudessa antworte schreib sprich
+    benutze verwende nutze halte frag ab von olen en suosin haluan inhoan rakastan lempi suosikki
+    ich mein der die nutzer benutzer
+    """.split()
+)
