@@ -363,6 +363,8 @@ class Tree:
 
     def check_regular(self, path: str | Path, status: os.stat_result) -> None:
         """Raise UnsafeFile if a status is not that of a regular file."""
+        if stat.S_ISREG(status.st_mode):
+            return
         if is_link(status):
             raise _make_error(self, errno.ELOOP, path, LINK)
         for test, kind in _KINDS:
@@ -373,18 +375,18 @@ class Tree:
     def read(self, path: str | Path, limit: int) -> tuple[bytes, os.stat_result]:
         """Return a file's bytes and its status. Raises UnsafeFile if it has more than `limit`."""
         fd, status = self.open(path, os.O_RDONLY)
-        with os.fdopen(fd, "rb") as file:
+        try:
             size = status.st_size
-            data = b"" if size > limit else file.read(size + 1)
+            data = b"" if size > limit else _read(fd, size + 1)
             if size < len(data) <= limit:  # it grew meanwhile
-                data += file.read(limit + 1 - len(data))
+                data += _read(fd, limit + 1 - len(data))
+        finally:
+            os.close(fd)
         if status.st_size > limit or len(data) > limit:
             size = max(status.st_size, len(data))
             reason = f"has {size} bytes, the limit is {limit}: make it smaller, or split it"
             raise _make_error(self, errno.EFBIG, path, reason)
         return data, status
-
-    # -- Changing
 
     def sync_file(self, path: str | Path) -> None:
         """Write a file's bytes to the disk. A failed sync is never repeated on a descriptor."""
@@ -404,6 +406,13 @@ class Tree:
                 system.sync(fd)
             finally:
                 os.close(fd)
+
+
+def _read(fd: int, size: int) -> bytes:
+    data = os.read(fd, size)
+    while data and len(data) < size and (more := os.read(fd, size - len(data))):
+        data += more
+    return data
 
 
 def _open_folder(name: str, folder: Folder, names: Sequence[str], access: int) -> int:

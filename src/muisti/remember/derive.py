@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -28,19 +29,30 @@ _MAY_HAVE_MARKUP = re.compile(r"[*`~_]|^\s*[-+>\d]")
 
 def derive_fields(memory: Memory) -> Memory:
     """Return the memory with every field that follows from its content."""
-    return replace(memory, **derive_values(memory.content, memory.concepts))
+    [values] = derive_values([memory.content], [memory.concepts])
+    return replace(memory, **values)
 
 
-def derive_values(content: str, concepts: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Return the values of these fields. Concepts that are given stay."""
+def derive_values(
+    contents: Sequence[str], concepts: Sequence[tuple[str, ...]] = ()
+) -> list[dict[str, Any]]:
+    """Return the values of these fields for each content. Concepts that are given stay.
+
+    One after the other for all texts: each rule has large tables, and those of one fit into the
+    processor's cache.
+    """
     from muisti.text.standing import recognize_standing  # slow to import: many patterns
 
-    return {
-        "concepts": concepts or extract_concepts(content),
-        "content_hash": hash_content(content),
-        "simhash": simhash(content),
-        "standing": recognize_standing(content) is not None,
-    }
+    given = concepts or [()] * len(contents)
+    extracted = [
+        own or extract_concepts(content) for content, own in zip(contents, given, strict=True)
+    ]
+    hashes = list(map(hash_content, contents))
+    simhashes = list(map(simhash, contents))
+    standing = [recognize_standing(content) is not None for content in contents]
+    names = ("concepts", "content_hash", "simhash", "standing")
+    values = zip(extracted, hashes, simhashes, standing, strict=True)
+    return [dict(zip(names, row, strict=True)) for row in values]
 
 
 def hash_content(content: str) -> str:

@@ -12,7 +12,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from datetime import datetime
-from typing import NewType
+from typing import Any, NewType
 
 from muisti.errors import InvalidMemory, InvalidRequest
 from muisti.model import (
@@ -99,7 +99,7 @@ def prepare(
     Raises InvalidMemory for the first invalid draft; with `skip_invalid`, only if there are
     drafts and all of them are invalid.
     """
-    prepared: list[Prepared] = []
+    completed: list[dict[str, Any]] = []
     problem = None
     session_ids = {draft.session_id for draft in drafts if isinstance(draft.session_id, str)}
     scopes: dict[str | None, list[tuple[str, str]]] = {
@@ -110,7 +110,7 @@ def prepare(
             scoped = _apply_session(draft, scopes.get(draft.session_id, []))
             if draft.id is None:  # an import may come without the conversation
                 scoped = apply_range(services, scoped)
-            prepared.append(_prepare_draft(scoped, services.settings, now))
+            completed.append(_complete_draft(scoped, services.settings, now))
         except InvalidMemory as error:
             if not skip_invalid:
                 raise
@@ -118,9 +118,12 @@ def prepare(
             problem = error
         if progress and done % 100 == 0:
             progress(done // 2, len(drafts))
-    if problem is not None and not prepared:
+    if problem is not None and not completed:
         raise problem
-    return prepared
+    derived = derive_values([values["content"] for values in completed])
+    return [
+        Prepared(Memory(**values, **more)) for values, more in zip(completed, derived, strict=True)
+    ]
 
 
 def _apply_session(draft: Draft, scopes: Sequence[tuple[str, str]]) -> Draft:
@@ -145,8 +148,8 @@ _OPTIONAL = frozenset(field.name for field in fields(Draft) if field.default is 
 """Fields that are derived, or get their default, if the draft has none."""
 
 
-def _prepare_draft(draft: Draft, settings: Settings, now: datetime) -> Prepared:
-    """Redact, validate, classify and complete one draft."""
+def _complete_draft(draft: Draft, settings: Settings, now: datetime) -> dict[str, Any]:
+    """Redact, validate and classify one draft. Return the fields of its memory."""
     given = {name: getattr(draft, name) for name in _GIVEN}
     values = redact_fields(given, settings)
     content = validate_content(values["content"], settings)
@@ -173,7 +176,7 @@ def _prepare_draft(draft: Draft, settings: Settings, now: datetime) -> Prepared:
     values = validate_values(values, settings)
     if values.get("tier") is Tier.SESSION and values.get("session_id") is None:
         raise InvalidMemory("tier", "session", "needs a session_id")
-    return Prepared(Memory(**values, **derive_values(content)))
+    return values
 
 
 def store(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -29,13 +29,17 @@ def validate_memory(memory: Memory, settings: Settings) -> Memory:
     return replace(memory, **validate_values(values, settings))
 
 
-def validate_values(values: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
+def validate_values(
+    values: Mapping[str, Any], settings: Settings, known: Container[str] = ()
+) -> dict[str, Any]:
     """Return the values of a memory's fields, each in its normal form. Raises InvalidMemory.
 
-    A field that is left out has its default.
+    A field that is left out has its default. Known: fields that are validated already.
     """
     valid = dict(values)
     for field in _VALIDATED:
+        if field.name in known:
+            continue
         value = valid.get(field.name, field.default)
         if value is not field.default or field.required:  # every default is valid
             valid[field.name] = validate_value(field, value, settings)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -37,6 +37,7 @@ _CONFLICT = ("<<<<<<< ", "=======", ">>>>>>> ")
 _EPOCH = datetime.fromtimestamp(0, UTC)
 _FLAGS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 
+_LENIENT = tuple(field for field in FRONT_MATTER if field.lenient)
 _BY_KEY = {field.name: field for field in FRONT_MATTER} | {
     field.alias: field for field in FRONT_MATTER if field.alias
 }
@@ -133,23 +134,84 @@ def _is_equal(key: str, have: Value | None, wanted: Value) -> bool:
         return False
 
 
+KnownValues = dict[tuple[str, str], Any]
+"""Values of fields that were parsed, redacted and validated before, by field and text."""
+_MOST_KNOWN = 10_000
+_REPEATED = frozenset(
+    field.name
+    for field in FRONT_MATTER
+    if field.value_type
+    in (
+        ValueType.KIND,
+        ValueType.WORD,
+        ValueType.PROJECT,
+        ValueType.NAME,
+        ValueType.SHARE,
+        ValueType.FLAG,
+    )
+)
+"""Fields that have the same value in many files."""
+
+
 def parse_memory(path: str, document: Document, settings: Settings, modified: datetime) -> Memory:
     """Return the memory of a file. Raises BadFrontMatter, which names the field and the fix."""
-    values = _read_values(document, settings)
-    content = redact_text(document.body, settings)
     info = PathInfo.of(path, settings)
+    [memory] = derive_memories([parse_fields(path, document, settings, modified, info, {})])
+    return memory
+
+
+def derive_memories(fields: Sequence[dict[str, Any]]) -> list[Memory]:
+    """Return the memories with these fields of files, and those that follow from the content."""
+    concepts = [values.pop("concepts", ()) for values in fields]
+    derived = derive_values([values["content"] for values in fields], concepts)
+    return [Memory(**values, **more) for values, more in zip(fields, derived, strict=True)]
+
+
+def read_fields(
+    values: Mapping[str, Value | None], known: KnownValues
+) -> tuple[dict[str, Any], dict[str, Any], list[tuple[str, str]]]:
+    """Return the fields to validate, those with a known value, and keys for new known values."""
     fields: dict[str, Any] = {}
+    repeated: dict[str, Any] = {}
+    new: list[tuple[str, str]] = []
     for field in FRONT_MATTER:
-        if field.name in values or (field.alias and field.alias in values):
+        name = field.name
+        text = values.get(name, "")
+        if isinstance(text, str) and text and name in _REPEATED:
+            if (name, text) in known:
+                repeated[name] = known[name, text]
+                continue
+            new.append((name, text))
+        if name in values or (field.alias and field.alias in values):
             value = _read_field(field, values)
             if value is not None:
-                fields[field.name] = value
+                fields[name] = value
+    return fields, repeated, new
+
+
+def parse_fields(
+    path: str,
+    document: Document,
+    settings: Settings,
+    modified: datetime,
+    info: PathInfo,
+    known: KnownValues,
+) -> dict[str, Any]:
+    """Return the fields of a file's memory. Raises BadFrontMatter.
+
+    Info: what the path says. Known: shared by all files of one vault.
+    """
+    values = _read_values(document, settings, known)
+    content = redact_text(document.body, settings)
+    fields, repeated, new = read_fields(values, known)
     if not settings.vault_trusted:  # whatever the file says
         fields["trusted"] = False
+        repeated.pop("trusted", None)
     fields.setdefault("id", "")
     created = fields.setdefault("created_at", info.date or modified)
     fields.setdefault("updated_at", created)
-    fields.setdefault("project", info.project)
+    if "project" not in repeated:
+        fields.setdefault("project", info.project)
     if values.get("links", "") is None:
         raise BadFrontMatter("links must be a list of texts such as `SUPERSEDES 0197…`")
     source, items = fields["id"], _split_list(values.get("links"))
@@ -158,30 +220,38 @@ def parse_memory(path: str, document: Document, settings: Settings, modified: da
         raise BadFrontMatter("links must not lead to the memory itself: remove that line")
     if "title" not in fields:
         fields["title"] = derive_title(content)
-    if "kind" not in fields:
+    if "kind" not in fields and "kind" not in repeated:
         fields["kind"] = info.kind or classify_kind(content, settings)
-    if "sector" not in fields:
+    if "sector" not in fields and "sector" not in repeated:
         fields["sector"] = classify_sector(content, settings)
     try:
         fields = redact_fields(fields, settings)
         fields["content"] = content  # is redacted already
-        fields = validate_values(fields, settings)
+        fields = validate_values(fields, settings, known=repeated)
         if source:
             validate_id(source)
     except InvalidMemory as error:
         raise BadFrontMatter(str(error)) from error
-    derived = derive_values(content, _split_list(values.get("concepts")))
-    return Memory(**fields, **derived, deleted_at=info.deleted_at, file_path=path)
+    if len(known) + len(new) > _MOST_KNOWN:
+        known.clear()
+    known.update((key, fields[key[0]]) for key in new if fields.get(key[0]) is not None)
+    fields.update(repeated)
+    fields["concepts"] = _split_list(values.get("concepts"))
+    fields["deleted_at"] = info.deleted_at
+    fields["file_path"] = path
+    return fields
 
 
-def _read_values(document: Document, settings: Settings) -> dict[str, Value | None]:
+def _read_values(
+    document: Document, settings: Settings, known: Container[tuple[str, Value | None]] = ()
+) -> dict[str, Value | None]:
     """Return the values of front matter, without invalid ones of lenient fields.
 
     Such a key is not ours: a person uses it for something else (`Field.lenient`).
     """
     values = document.values
-    for field in FRONT_MATTER:
-        if field.lenient and field.name in values:
+    for field in _LENIENT:
+        if field.name in values and (field.name, values[field.name]) not in known:
             try:
                 if field.value_type is ValueType.LIST:
                     value = _read_field(field, values) or ()

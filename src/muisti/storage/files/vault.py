@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from muisti.errors import BrokenFile, Conflict, InvalidMemory, MemoryNotFound, VaultNotFound
 from muisti.filesystem import Tree, UnsafeFile, fold_name, is_occupied
@@ -32,13 +32,15 @@ from muisti.storage.files.lock import FileLock
 from muisti.storage.files.memory_codec import (
     TRASH,
     TYPED,
+    KnownValues,
     PathInfo,
     check_conflict_markers,
+    derive_memories,
     find_changed_fields,
     format_fields,
     make_restored_path,
     make_trash_path,
-    parse_memory,
+    parse_fields,
 )
 from muisti.storage.files.safe_read import read_bytes
 from muisti.storage.files.timestamps import make_file_stat, read_mtime
@@ -66,6 +68,7 @@ class FileVault:
         self._clock = clock
         self._disk = (disk or Disk()).confine(root)
         self.tree = self._disk.tree(root)
+        self.known_values: KnownValues = {}
         self._work = root / ".muisti" / "tmp"
         self._writer = AtomicWriter(root, self._work, self._disk)
         self._lock = FileLock(root / ".muisti" / "lock", settings.lock_timeout)
@@ -182,20 +185,11 @@ class FileVault:
         that was changed or renamed meanwhile.
         """
         path, data = file.path, file.data
-        try:
-            if not self.is_memory_folder(path) and not has_memory_id(data[:4096]):
-                return None  # a README, or a page of another program
-            text = data.decode("utf-8")
-            check_conflict_markers(text)
-            document = frontmatter.parse(text)
-            memory = parse_memory(path, document, self._settings, file.changed_at)
-        except UnicodeDecodeError as error:
-            raise BrokenFile(
-                path, f"is not UTF-8 text (byte {error.start}): save it as UTF-8"
-            ) from error
-        except frontmatter.BadFrontMatter as error:
-            # The message quotes the file, which may have private text.
-            raise BrokenFile(path, redact_text(str(error), self._settings)) from error
+        parsed = parse_file(file, self._settings, self.known_values)
+        if parsed is None:
+            return None
+        document, fields = parsed
+        [memory] = derive_memories([fields])
         if not memory.id and adopt:
             memory = _set_id(memory, make_id(self._clock.now()))
             return self._write_fields(document, memory, data)
@@ -282,6 +276,50 @@ class FileVault:
                 raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
         sha = hashlib.sha256(data).hexdigest()
         return StoredFile(memory, SeenFile(make_file_stat(status), seen_ns, sha, memory.id))
+
+
+def parse_file(
+    file: LoadedFile, settings: Settings, known: KnownValues
+) -> tuple[frontmatter.Document, dict[str, Any]] | None:
+    """Return a file's document and the fields of its memory; None if it is not a memory.
+
+    Raises BrokenFile.
+    """
+    path, data = file.path, file.data
+    info = PathInfo.of(path, settings)
+    try:
+        if not info.kind and not has_memory_id(data[:4096]):
+            return None  # a README, or a page of another program
+        text = data.decode("utf-8")
+        check_conflict_markers(text)
+        document = frontmatter.parse(text)
+        return document, parse_fields(path, document, settings, file.changed_at, info, known)
+    except UnicodeDecodeError as error:
+        raise BrokenFile(
+            path, f"is not UTF-8 text (byte {error.start}): save it as UTF-8"
+        ) from error
+    except frontmatter.BadFrontMatter as error:
+        # The message quotes the file, which may have private text.
+        raise BrokenFile(path, redact_text(str(error), settings)) from error
+
+
+def read_many(vault: FileVault, settings: Settings, paths: Sequence[str]) -> dict[str, StoredFile]:
+    """Read files, faster than one by one. Those without a valid memory and ID are left out."""
+    loaded: list[LoadedFile] = []
+    for path in paths:
+        with suppress(BrokenFile):
+            loaded.append(vault.load(path))
+    complete: list[tuple[SeenFile, dict[str, Any]]] = []
+    for file in loaded:
+        with suppress(BrokenFile):
+            parsed = parse_file(file, settings, vault.known_values)
+            if parsed is not None and parsed[1]["id"]:
+                complete.append((file.seen, parsed[1]))
+    memories = derive_memories([fields for _, fields in complete])
+    return {
+        str(memory.file_path): StoredFile(memory, seen._replace(memory_id=memory.id))
+        for memory, (seen, _) in zip(memories, complete, strict=True)
+    }
 
 
 def scan_folder(tree: Tree, folder: str) -> Iterator[tuple[str, FileStat]]:

@@ -9,9 +9,9 @@ from pathlib import PurePath
 
 from muisti.errors import IndexBusy, VaultFull
 from muisti.lifecycle.journal_projection import project_events
-from muisti.model import DocumentSource, Problem
+from muisti.model import DocumentSource, Memory, Problem
 from muisti.model.salience import IDLE_DAYS
-from muisti.ports.rows import IndexChanges, JournalChanges, MemoryRow, TextRow
+from muisti.ports.rows import IndexChanges, JournalChanges, TextRow
 from muisti.remember.index_rows import (
     LONG_AGO,
     make_message_ids,
@@ -44,7 +44,7 @@ class IndexBatch:
         self._index = index
         self._trusted = settings is None or settings.vault_trusted
         self._grace_days = IDLE_DAYS if settings is None else settings.salience_decay_days
-        self._memories: list[MemoryRow] = []
+        self._memories: list[Memory] = []
         self._removed: list[str] = []
         self._texts: list[TextRow] = []
         self._emptied: list[tuple[str, str]] = []
@@ -69,7 +69,7 @@ class IndexBatch:
 
     def put_file(self, file: StoredFile) -> None:
         """Add or update the memory of a file."""
-        self._memories.append(project_memory(file.memory))
+        self._memories.append(file.memory)
         self.record_file(file.path, file.seen)
 
     def record_file(self, path: str, seen: SeenFile, problem: str = "") -> None:
@@ -164,7 +164,7 @@ class IndexBatch:
         """Write everything in one transaction. Raises IndexBusy, and then changes nothing."""
         self._index.write(
             IndexChanges(
-                memories=self._memories,
+                memories=list(map(project_memory, self._memories)),
                 removed=self._removed,
                 texts=self._texts,
                 emptied=self._emptied,
