@@ -37,12 +37,21 @@ def validate_values(
     A field that is left out has its default. Known: fields that are validated already.
     """
     valid = dict(values)
-    for field in _VALIDATED:
-        if field.name in known:
-            continue
-        value = valid.get(field.name, field.default)
-        if value is not field.default or field.required:  # every default is valid
-            valid[field.name] = validate_value(field, value, settings)
+    for field in _REQUIRED:
+        if field.name not in known:
+            valid.setdefault(field.name, field.default)
+    try:
+        for name, value in valid.items():
+            described = _BY_NAME.get(name)
+            # Every default is valid.
+            if described and (value is not described.default or described.required):
+                valid[name] = validate_value(described, value, settings)
+    except InvalidMemory:
+        for field in _VALIDATED:  # report the first in the order of the fields
+            value = values.get(field.name, field.default)
+            if field.name not in known and (value is not field.default or field.required):
+                validate_value(field, value, settings)
+        raise
     start, end = valid.get("valid_from"), valid.get("valid_until")
     if start is not None and end is not None and end < start:
         reason = f"must not be before valid_from ({start.isoformat()})"
@@ -98,6 +107,10 @@ _VALIDATED = tuple(
     and field.value_type not in (ValueType.ID, ValueType.LINKS)
 )
 """The fields that a caller or a file can set. IDs and links are validated where they are read."""
+
+
+_BY_NAME = {field.name: field for field in _VALIDATED}
+_REQUIRED = tuple(field for field in _VALIDATED if field.required)
 
 
 def validate_id(memory_id: str) -> str:

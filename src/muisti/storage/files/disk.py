@@ -84,16 +84,14 @@ class Disk:
         return (Tree(path.parent) if path == tree.root else tree).enter(path)
 
     def write_new(self, path: Path, data: bytes) -> None:
-        """Create a file that must not exist yet, and sync it."""
-        self.write_unsynced(path, data)
-        try:
-            self.sync_file(path)
-        except BaseException:
-            self.discard(path)
-            raise
+        """Create a file that must not exist yet, and sync it. On failure nothing remains."""
+        self._create(path, data, synced=True)
 
     def write_unsynced(self, path: Path, data: bytes) -> None:
         """Create a file that must not exist yet, without syncing it. On failure nothing remains."""
+        self._create(path, data, synced=False)
+
+    def _create(self, path: Path, data: bytes, *, synced: bool) -> None:
         self.step("create", path)
         with self._enter(path) as (name, folder):
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
@@ -101,6 +99,9 @@ class Disk:
         try:
             try:
                 self._write_all(fd, data, path)
+                if synced:
+                    self.step("fsync", path)
+                    filesystem.system.sync(fd)
             finally:
                 os.close(fd)
         except BaseException:

@@ -97,6 +97,20 @@ def parse(text: str) -> Document:
     return Document(text, entries, span, closing.end())
 
 
+def read_values(text: str) -> tuple[dict[str, Value | None], str]:
+    """Return the values of a file's front matter and its body. Raises BadFrontMatter.
+
+    The same as `parse` reads, faster for what muisti wrote: only editing needs positions.
+    """
+    if text.startswith("---\n"):
+        end = text.find("\n---\n", 3, MAX_HEAD + 8)
+        values = _read_own_values(text[4 : end + 1]) if end > 3 else None
+        if values is not None and text[end + 5 : end + 6] != "\r":
+            return values, text[end + 5 :].removeprefix("\n").removesuffix("\n")
+    document = parse(text)
+    return document.values, document.body
+
+
 # -- Parse what muisti wrote: a strict subset of YAML, line by line.
 
 _PLAIN = r"[^\W_][\w./+-]*(?: [\w./+-]+)*"
@@ -132,6 +146,36 @@ def _read_own(text: str, start: int, end: int) -> dict[str, Entry] | None:
         entries[line[1]] = Entry(values, at, key_end, items[0][1], after - 1, tuple(items))
         at = after
     return entries
+
+
+class _Lines(dict[str, tuple[str, str] | None]):
+    """A cache of key and value of lines such as `kind: fact`, which many files have."""
+
+    def __missing__(self, line: str) -> tuple[str, str] | None:
+        match = _OWN_LINE.fullmatch(f"{line}\n")
+        found = (match[1], _unquote(match[2])) if match and match[2] is not None else None
+        if len(line) <= _SHORT_LINE:
+            if len(self) >= _MOST_LINES:
+                self.clear()
+            self[line] = found
+        return found
+
+
+_SHORT_LINE = 24
+_MOST_LINES = 10_000
+_lines = _Lines()
+
+
+def _read_own_values(head: str) -> dict[str, Value | None] | None:
+    """Parse front matter of one value a line; None if it has another form."""
+    values: dict[str, Value | None] = {}
+    lines = head.split("\n")
+    for line in lines[:-1]:
+        found = _lines[line]
+        if found is None or found[0] in values:
+            return None
+        values[found[0]] = found[1]
+    return values
 
 
 def _unquote(scalar: str) -> str:

@@ -7,11 +7,14 @@ set back to an earlier month.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from muisti.errors import InvalidRequest, quote_value
+from muisti.filesystem import UnsafeFile
 from muisti.model import Event, Problem
 from muisti.ports import Clock
 from muisti.storage.files.disk import Disk, disk_errors
@@ -20,13 +23,16 @@ from muisti.storage.files.jsonl import (
     CORRUPT,
     MAX_READ,
     MAX_REWRITTEN,
+    TAIL,
     TOO_LONG,
     ends_with_newline,
     has_complete_line,
     hash_tail,
+    make_digest,
     quarantine_torn_tail,
     read_all_lines,
     read_lines,
+    read_tail,
     replace_file,
 )
 from muisti.storage.files.timestamps import format_time, parse_time
@@ -38,6 +44,18 @@ _MOVED = "an incomplete last line was moved to {}: check it, then remove that fi
 _OWN_KEYS = {"at", "event", "memories", "session"}
 
 
+class _Written(NamedTuple):
+    """The lines that this process has appended last, so that they need not be read again."""
+
+    name: str
+    stamp: tuple[int, int, int]
+    """Size, time and inode of the file after that."""
+    start: int
+    data: bytes
+    tail: bytes
+    """The last bytes of the file, as many as a digest is made of."""
+
+
 class FileJournal:
     """The journal of one vault."""
 
@@ -46,7 +64,9 @@ class FileJournal:
         self._clock = clock
         self._disk = (disk or Disk()).confine(root)
         self._tree = self._disk.tree(root)
-        self._checked: dict[str, tuple[int, int, int, ReadOffset]] = {}
+        self._checked: dict[str, tuple[tuple[int, int, int], ReadOffset]] = {}
+        """Files of which the bytes before an offset were compared: by name, as they were then."""
+        self._written: _Written | None = None
 
     def append(self, events: Sequence[Event], *, durable: bool) -> None:
         """Append lines with one write. Call under the vault's lock."""
@@ -54,16 +74,39 @@ class FileJournal:
             return
         with disk_errors(self._folder):
             self._disk.make_folder(self._folder)
-            this_month = self._folder / f"{self._clock.now():%Y-%m}.jsonl"
-            path = max([this_month, *self._list_paths()[-1:]])
-            existed = self._tree.is_file(path)
-            if existed:
-                quarantine_torn_tail(self._disk, path)
-            self._disk.append(
-                path, b"".join(_format_line(event) for event in events), durable=durable
-            )
-            if durable and not existed:
+            known = self._list_files()
+            name = max([f"{self._clock.now():%Y-%m}.jsonl", *known])
+            path = self._folder / name
+            before = known.get(name)
+            last = self._written
+            if last is None or before is None or last[:2] != (name, before):
+                last = None
+                if before is not None and quarantine_torn_tail(self._disk, path):
+                    before = None  # it was cut
+            data = b"".join(_format_line(event) for event in events)
+            self._disk.append(path, data, durable=durable)
+            if durable and name not in known:
                 self._disk.sync_folder(self._folder)
+            self._note_written(name, before, data, last.tail if last else b"")
+
+    def _note_written(
+        self, name: str, before: tuple[int, int, int] | None, data: bytes, tail: bytes
+    ) -> None:
+        """Remember what was appended to a file that was like this before."""
+        self._written = None
+        status = self._tree.lstat(self._folder / name)
+        if status is None or before is None:
+            return
+        after = _make_stamp(status)
+        if (after[0], after[2]) != (before[0] + len(data), before[2]):
+            return  # another program has changed it meanwhile
+        checked, known = self._checked.get(name, (None, None))
+        if checked == before and known is not None:
+            self._checked[name] = after, known
+        tail = (tail + data)[-TAIL:]
+        if len(tail) < min(TAIL, after[0]):
+            tail = read_tail(self._tree, self._folder / name, after[0])
+        self._written = _Written(name, after, before[0], data, tail)
 
     def read(self, offsets: Mapping[str, ReadOffset]) -> JournalDelta:
         """Read the lines after the offsets, or all lines if the journal was rewritten since.
@@ -71,32 +114,37 @@ class FileJournal:
         At most about `MAX_READ` bytes are read; then the result is not complete.
         """
         with disk_errors(self._folder):
-            paths = self._list_paths()
-            restarted = not self._is_continued(paths, offsets)
+            files = self._list_files()
+            restarted = not self._is_continued(files, offsets)
             after: dict[str, ReadOffset] = {} if restarted else dict(offsets)
             events: list[Event] = []
             problems: list[Problem] = []
             size, is_complete = 0, True
-            for path in paths:
+            for name, stamp in files.items():
                 if size > MAX_READ or not is_complete:
                     is_complete = False
                     break
-                known = after.setdefault(path.name, ReadOffset(0, ""))
-                status = self._tree.lstat(path)
-                if known.offset and status is not None and status.st_size <= known.offset:
+                known = after.setdefault(name, ReadOffset(0, ""))
+                if known.offset and stamp[0] <= known.offset:
+                    continue
+                written, path = self._written, self._folder / name
+                if written is not None and (name, stamp, known.offset) == written[:3]:
+                    events += _parse_lines(name, written.data, problems)
+                    size += len(written.data)
+                    after[name] = ReadOffset(stamp[0], make_digest(written.tail))
+                    self._checked[name] = stamp, after[name]
                     continue
                 lines = read_lines(self._tree, path, known.offset)
                 problems += [
-                    Problem(
-                        f"{FOLDER}/{path.name}", f"skipped the line at byte {at}: it {TOO_LONG}"
-                    )
+                    Problem(f"{FOLDER}/{name}", f"skipped the line at byte {at}: it {TOO_LONG}")
                     for at in lines.too_long
                 ]
-                events += _parse_lines(path.name, lines.data, problems)
+                events += _parse_lines(name, lines.data, problems)
                 size, is_complete = size + len(lines.data), lines.is_complete
                 if lines.end > known.offset or not lines.end:
                     digest = hash_tail(self._tree, path, lines.end)
-                    after[path.name] = ReadOffset(lines.end, digest)
+                    after[name] = ReadOffset(lines.end, digest)
+                    self._checked[name] = stamp, after[name]
         return JournalDelta(events, after, restarted, tuple(problems), is_complete)
 
     def read_parts(self, offsets: Mapping[str, ReadOffset]) -> Iterator[JournalDelta]:
@@ -146,6 +194,7 @@ class FileJournal:
 
         Lines that are not events stay.
         """
+        self._written = None
         with disk_errors(self._folder):
             for path in self._list_paths():
                 quarantine_torn_tail(self._disk, path)
@@ -166,34 +215,49 @@ class FileJournal:
 
     def _list_paths(self) -> list[Path]:
         """Return the files. Links and named pipes are left out; `verify` reports them."""
-        return [self._folder / name for name in self._tree.list_files(FOLDER, ".jsonl")]
+        return [self._folder / name for name in self._list_files()]
 
-    def _is_continued(self, paths: Sequence[Path], offsets: Mapping[str, ReadOffset]) -> bool:
+    def _list_files(self) -> dict[str, tuple[int, int, int]]:
+        """Return size, time and inode of the same files, by name, in order."""
+        with suppress(FileNotFoundError, NotADirectoryError, UnsafeFile):
+            with self._tree.scan(FOLDER) as entries:
+                found = {
+                    entry.name: _make_stamp(entry.stat(follow_symlinks=False))
+                    for entry in entries
+                    if entry.name.endswith(".jsonl") and entry.is_file(follow_symlinks=False)
+                }
+            return dict(sorted(found.items()))
+        return {}
+
+    def _is_continued(
+        self, files: Mapping[str, tuple[int, int, int]], offsets: Mapping[str, ReadOffset]
+    ) -> bool:
         """Return whether the journal was only appended to since these offsets.
 
         Lines that another machine added to an earlier month come before those already read.
         """
         latest = max(offsets, default="")
-        statuses = {path.name: self._tree.lstat(path) for path in paths}
-        by_name = {name: status for name, status in statuses.items() if status is not None}
-        for name, status in by_name.items():
+        for name, stamp in files.items():
             offset = offsets[name].offset if name in offsets else 0
-            is_longer = name < latest and status.st_size > offset
+            is_longer = name < latest and stamp[0] > offset
             if is_longer and has_complete_line(self._tree, self._folder / name, offset):
                 return False
         for name, known in offsets.items():  # the bytes before an offset must be the same
-            if name not in by_name:
+            if name not in files:
                 return False
-            status = by_name[name]
-            stamp = (status.st_size, status.st_mtime_ns, status.st_ino, known)
-            if self._checked.get(name) == stamp:
+            stamp = files[name]
+            if self._checked.get(name) == (stamp, known):
                 continue  # only files that changed are read
-            if known.offset > status.st_size:
+            if known.offset > stamp[0]:
                 return False
             if hash_tail(self._tree, self._folder / name, known.offset) != known.tail_sha:
                 return False
-            self._checked[name] = stamp
+            self._checked[name] = stamp, known
         return True
+
+
+def _make_stamp(status: os.stat_result) -> tuple[int, int, int]:
+    return status.st_size, status.st_mtime_ns, status.st_ino
 
 
 def _format_line(event: Event) -> bytes:

@@ -24,7 +24,8 @@ MAX_REWRITTEN = 512_000_000
 """The most bytes of a file that can be rewritten, to remove lines from it."""
 TOO_LONG = f"is longer than {MAX_READ} bytes"
 _BLOCK = 1_000_000
-_TAIL = 256
+TAIL = 256
+"""How many bytes before an offset `read_tail` returns."""
 
 
 class Lines(NamedTuple):
@@ -98,10 +99,20 @@ def read_all_lines(tree: Tree, path: Path) -> Iterator[Lines]:
 
 def hash_tail(tree: Tree, path: Path, offset: int) -> str:
     """Return a hash of the bytes before the offset, to notice that a file was rewritten."""
-    start = max(0, offset - _TAIL)
+    return make_digest(read_tail(tree, path, offset))
+
+
+def read_tail(tree: Tree, path: Path, offset: int) -> bytes:
+    """Return the last bytes before an offset."""
+    start = max(0, offset - TAIL)
     with _open(tree, path) as file:
         file.seek(start)
-        return hashlib.sha256(file.read(offset - start)).hexdigest()[:16]
+        return file.read(offset - start)
+
+
+def make_digest(tail: bytes) -> str:
+    """Return the hash of a file's last bytes."""
+    return hashlib.sha256(tail).hexdigest()[:16]
 
 
 def read_torn_tail(tree: Tree, path: Path) -> tuple[int, bytes]:

@@ -79,7 +79,7 @@ def find_changed_fields(
     A private value in the file that equals the memory's after redaction is unchanged.
     """
     wanted = format_fields(memory)
-    have = redact_fields(_read_values(document, settings), settings)
+    have = redact_fields(_drop_invalid(document.values, settings), settings)
     for field in FRONT_MATTER:  # keep an alias that the file uses
         if field.alias and field.alias in have and field.name not in have and field.name in wanted:
             wanted[field.alias] = wanted.pop(field.name)
@@ -156,7 +156,8 @@ _REPEATED = frozenset(
 def parse_memory(path: str, document: Document, settings: Settings, modified: datetime) -> Memory:
     """Return the memory of a file. Raises BadFrontMatter, which names the field and the fix."""
     info = PathInfo.of(path, settings)
-    [memory] = derive_memories([parse_fields(path, document, settings, modified, info, {})])
+    values, body = document.values, document.body
+    [memory] = derive_memories([parse_fields(path, values, body, settings, modified, info, {})])
     return memory
 
 
@@ -191,7 +192,8 @@ def read_fields(
 
 def parse_fields(
     path: str,
-    document: Document,
+    values: dict[str, Value | None],
+    body: str,
     settings: Settings,
     modified: datetime,
     info: PathInfo,
@@ -199,10 +201,10 @@ def parse_fields(
 ) -> dict[str, Any]:
     """Return the fields of a file's memory. Raises BadFrontMatter.
 
-    Info: what the path says. Known: shared by all files of one vault.
+    Values: of the front matter. Info: what the path says. Known: shared by all files of one vault.
     """
-    values = _read_values(document, settings, known)
-    content = redact_text(document.body, settings)
+    values = _drop_invalid(values, settings, known)
+    content = redact_text(body, settings)
     fields, repeated, new = read_fields(values, known)
     if not settings.vault_trusted:  # whatever the file says
         fields["trusted"] = False
@@ -242,14 +244,15 @@ def parse_fields(
     return fields
 
 
-def _read_values(
-    document: Document, settings: Settings, known: Container[tuple[str, Value | None]] = ()
+def _drop_invalid(
+    values: dict[str, Value | None],
+    settings: Settings,
+    known: Container[tuple[str, Value | None]] = (),
 ) -> dict[str, Value | None]:
-    """Return the values of front matter, without invalid ones of lenient fields.
+    """Remove invalid values of lenient fields, and return the others.
 
     Such a key is not ours: a person uses it for something else (`Field.lenient`).
     """
-    values = document.values
     for field in _LENIENT:
         if field.name in values and (field.name, values[field.name]) not in known:
             try:

@@ -185,14 +185,13 @@ class FileVault:
         that was changed or renamed meanwhile.
         """
         path, data = file.path, file.data
-        parsed = parse_file(file, self._settings, self.known_values)
-        if parsed is None:
+        fields = parse_file(file, self._settings, self.known_values)
+        if fields is None:
             return None
-        document, fields = parsed
         [memory] = derive_memories([fields])
         if not memory.id and adopt:
             memory = _set_id(memory, make_id(self._clock.now()))
-            return self._write_fields(document, memory, data)
+            return self._write_fields(frontmatter.parse(data.decode()), memory, data)
         if not memory.id:
             memory = _set_id(memory, str(uuid.uuid5(uuid.NAMESPACE_URL, path)))
         return StoredFile(memory, file.seen._replace(memory_id=memory.id))
@@ -278,13 +277,8 @@ class FileVault:
         return StoredFile(memory, SeenFile(make_file_stat(status), seen_ns, sha, memory.id))
 
 
-def parse_file(
-    file: LoadedFile, settings: Settings, known: KnownValues
-) -> tuple[frontmatter.Document, dict[str, Any]] | None:
-    """Return a file's document and the fields of its memory; None if it is not a memory.
-
-    Raises BrokenFile.
-    """
+def parse_file(file: LoadedFile, settings: Settings, known: KnownValues) -> dict[str, Any] | None:
+    """Return the fields of a file's memory; None if it is not a memory. Raises BrokenFile."""
     path, data = file.path, file.data
     info = PathInfo.of(path, settings)
     try:
@@ -292,8 +286,8 @@ def parse_file(
             return None  # a README, or a page of another program
         text = data.decode("utf-8")
         check_conflict_markers(text)
-        document = frontmatter.parse(text)
-        return document, parse_fields(path, document, settings, file.changed_at, info, known)
+        values, body = frontmatter.read_values(text)
+        return parse_fields(path, values, body, settings, file.changed_at, info, known)
     except UnicodeDecodeError as error:
         raise BrokenFile(
             path, f"is not UTF-8 text (byte {error.start}): save it as UTF-8"
@@ -312,9 +306,9 @@ def read_many(vault: FileVault, settings: Settings, paths: Sequence[str]) -> dic
     complete: list[tuple[SeenFile, dict[str, Any]]] = []
     for file in loaded:
         with suppress(BrokenFile):
-            parsed = parse_file(file, settings, vault.known_values)
-            if parsed is not None and parsed[1]["id"]:
-                complete.append((file.seen, parsed[1]))
+            fields = parse_file(file, settings, vault.known_values)
+            if fields is not None and fields["id"]:
+                complete.append((file.seen, fields))
     memories = derive_memories([fields for _, fields in complete])
     return {
         str(memory.file_path): StoredFile(memory, seen._replace(memory_id=memory.id))

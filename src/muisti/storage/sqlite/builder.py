@@ -130,7 +130,7 @@ class SqliteIndexBuilder:
         db = self._connection()
         with sqlite_errors():
             old = self._database.path
-            if old is not None and old.exists():
+            if old is not None and old.exists() and self._has_spaces(old):
                 from muisti.storage.sqlite.vector_rows import copy_vectors  # numpy
 
                 # If the old index is damaged, all texts are embedded again.
@@ -146,6 +146,17 @@ class SqliteIndexBuilder:
             db.close()
         self._db = None
         self._database.adopt(self.path)
+
+    def _has_spaces(self, old: Path) -> bool:
+        """Return whether another index has vectors. Loads no numpy, which takes 0.1 s."""
+        db = self._connection()
+        with suppress(apsw.CorruptError, apsw.NotADBError, apsw.SQLError):
+            db.execute("ATTACH ? AS old", (str(old),))
+            try:
+                return bool(fetch(db, "SELECT 1 FROM old.spaces LIMIT 1"))
+            finally:
+                db.execute("DETACH old")
+        return False
 
     def discard(self) -> None:
         """Delete it, unless it was swapped in."""
