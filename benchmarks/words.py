@@ -22,7 +22,6 @@ import numpy as np
 
 from benchmarks.texts import Writer, vocabulary
 from benchmarks.timing import machine
-from muisti.model import Filter
 from muisti.recall.query import split_query
 from muisti.storage.sqlite.connect import connect
 from muisti.storage.sqlite.migrate import migrate
@@ -97,10 +96,9 @@ class Postings:
         self._table = self._table.extend(self._index.db, [number])
 
     def search(self, words: Sequence[str]) -> Hits:
-        places, scores = self._table.match(words, Filter())
-        best = self._table.choose_best(scores, TAKE)
-        order = best[np.argsort(-scores[best])]
-        numbers = self._table.get_numbers(places[order])
+        places, scores = self._table.match(words).choose_best(TAKE)
+        order = np.argsort(-scores)[:TAKE]
+        numbers = self._table.take("n", places[order]).tolist()
         return list(zip(numbers, scores[order].tolist(), strict=True))
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from hypothesis import HealthCheck
 
 from muisti.lifecycle.journal_projection import project_events
 from muisti.model import Event, Filter, Memory
 from muisti.ports import IndexChanges, SearchIndex
-from muisti.recall.matching import LexicalHit, find_similar_words, make_literal_hit, rate_matches
+from muisti.ports.columns import FoundText
+from muisti.recall.matching import find_similar_words, rate_matches
 from muisti.recall.query import choose_terms, split_query
 from muisti.remember.index_rows import project_memory
 from tests.unit.making import a_memory
@@ -54,22 +55,28 @@ def happen(index: SearchIndex, *events: Event, restart: bool = False) -> None:
     index.apply(IndexChanges(journal=project_events(events, index, restart=restart)))
 
 
+class Found(NamedTuple):
+    """What a search by words found."""
+
+    memory_id: str
+    score: float
+
+
 def find(
     index: SearchIndex, query: str, where: Filter | None = None, limit: int = 10
-) -> list[LexicalHit]:
+) -> list[Found]:
     """Search by words as the recall pipeline does, without ranking."""
     where = where or Filter()
-    found = split_query(query)
-    if not found:
-        return (
-            [make_literal_hit(id_, query) for id_ in index.match_literal(query, where, limit)]
-            if query
-            else []
-        )
+    words = split_query(query)
+    if not words:
+        ids = index.match_literal(query, where, limit) if query else []
+        return [Found(id_, 0.5) for id_ in ids]
     terms = choose_terms(
-        found, index.frequencies(found), lambda word, most: find_similar_words(index, word, most)
+        words, index.frequencies(words), lambda word, most: find_similar_words(index, word, most)
     )
-    return rate_matches(index.match(terms, where, limit), terms) if terms else []
+    matches = index.match(terms, where, limit) if terms else []
+    hits = rate_matches([FoundText(one.memory_id, one.bm25) for one in matches], terms)
+    return [Found(id_, hit.score) for id_, hit in hits.items()]
 
 
 def find_ids(

@@ -235,8 +235,9 @@ class WordsContract:
     def test_words_are_counted_by_field(self, index: SearchIndex) -> None:
         add(index, filed(1, "apple apple pear", keywords=("apple",)), filed(2, "pear", title="Fig"))
         ids = [ident(2), "none", ident(1)]
-        lengths, counts = index.count_words(ids, ["appl", "pear", "fig", "plum"])
+        lengths, bodies, counts = index.count_words(ids, ["appl", "pear", "fig", "plum"])
         assert list(lengths) == [2, -1, 4]
+        assert list(bodies) == [1, -1, 3]
         assert {word: places for word, places in counts.items() if places} == {
             "appl": {2: 4.0},
             "pear": {0: 1.0, 2: 1.0},

@@ -24,17 +24,13 @@ from muisti.recall.evidence import (
     choose_background,
     find_capitalised,
     find_forms,
-    find_places,
+    find_pairs,
     find_words,
     match_passage,
     rate_names,
     weigh_pairs,
 )
-from muisti.recall.features import RankingInputs
-from muisti.recall.query import ParsedQuery
-from muisti.recall.retrieve import QueryEmbedding, Retrieval
 from muisti.recall.word_weights import LEAST, PAIR, weigh_word
-from tests.unit.making import NOON
 
 SHARE = st.floats(0, 1)
 EVIDENCE = st.builds(
@@ -134,11 +130,10 @@ def test_a_common_word_weighs_less_than_a_rare_one() -> None:
 
 def match(body: str, title: str = "") -> dict[str, float]:
     """Return what a text matches of the words `alpha` and `beta`."""
-    texts = {"1": Words(title, "", body)}
-    retrieval = Retrieval(QueryEmbedding(), {}, {}, {}, texts=texts)
-    query = ParsedQuery("alpha beta", "keyword", words=["alpha", "beta"])
-    inputs = RankingInputs(query, retrieval, NOON)
-    return match_passage(inputs, "1", find_places(inputs, "1")[1])
+    weights = {"alpha": 1.0, "beta": 1.0}
+    forms = find_forms(weights, [])
+    places = find_words(body.split(), forms)
+    return match_passage(Words(title, "", body), places, weights, forms)
 
 
 def test_words_count_together_only_within_a_passage() -> None:
@@ -148,6 +143,11 @@ def test_words_count_together_only_within_a_passage() -> None:
     assert len(match("alpha " + "x " * 2 * PASSAGE + "beta")) == 1
     assert match("x " * 2 * PASSAGE + "beta", title="alpha") == both
     assert match("") == {}
+
+
+def weigh(body: list[str], weights: dict[str, float]) -> float:
+    """Return the weight of the pairs in a text."""
+    return weigh_pairs(find_words(body, find_forms(weights, [])), weights, find_pairs(weights))
 
 
 @pytest.mark.parametrize(
@@ -165,13 +165,13 @@ def test_words_count_together_only_within_a_passage() -> None:
 )
 def test_pairs_of_words_count_if_a_text_has_them_together(body: str, weight: float) -> None:
     weights = {"old": 1.0, "harbour": 0.5, "cafe": 1.0}
-    assert weigh_pairs(find_words(body.split(), find_forms(weights, [])), weights) == weight
+    assert weigh(body.split(), weights) == weight
 
 
 def test_a_long_text_takes_linear_time() -> None:
     weights = {"old": 1.0, "harbour": 1.0}
     body = ["harbour"] * 200_000 + ["x"] * 10 + ["old"] * 200_000
-    assert weigh_pairs(find_words(body, find_forms(weights, [])), weights) == 0.0
+    assert weigh(body, weights) == 0.0
 
 
 @pytest.mark.parametrize(

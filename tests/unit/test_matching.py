@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muisti.ports import Term, WordMatch, Words
+from muisti.ports import Term, Words
+from muisti.ports.columns import FoundText
 from muisti.recall.matching import (
     K1,
     count_words,
@@ -16,7 +17,7 @@ from muisti.recall.matching import (
     find_similar_words,
     has_same_beginning,
     is_one_typo,
-    make_literal_hit,
+    make_literal_hits,
     rate_matches,
 )
 
@@ -156,12 +157,12 @@ def test_the_score_is_the_share_of_what_no_text_can_exceed(
     bm25: float, weights: tuple[float, ...], score: float
 ) -> None:
     terms = [Term(str(weight), weight=weight) for weight in weights]
-    (hit,) = rate_matches([WordMatch("m", bm25, "How it begins")], terms)
-    assert hit == ("m", pytest.approx(score), "How it begins", "")
+    hit = rate_matches([FoundText("m", bm25)], terms)["m"]
+    assert hit == (pytest.approx(score), "")
 
 
 def test_characters_that_are_no_word() -> None:
-    assert make_literal_hit("m", ":-)") == ("m", 0.5, "", ":-)")
+    assert make_literal_hits([FoundText("m", 0.0)], ":-)") == {"m": (0.5, ":-)")}
 
 
 # -- Counts
@@ -169,6 +170,6 @@ def test_characters_that_are_no_word() -> None:
 
 def test_words_are_counted_by_field_and_text() -> None:
     texts = [Words("a b", "a", "a a a c"), None, Words(), Words(body="b")]
-    lengths, counts = count_words(texts, ["a", "b", "x"])
+    lengths, _, counts = count_words(texts, ["a", "b", "x"])
     assert list(lengths) == [7, -1, 0, 1]
     assert counts == {"a": {0: 3 + 2 + 3}, "b": {0: 3, 3: 1}}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -12,7 +13,9 @@ from hypothesis import strategies as st
 from muisti import bootstrap
 from muisti.model import Signal
 from muisti.ports import Candidate
+from muisti.ports.columns import CandidateTable
 from muisti.recall import features
+from muisti.recall.columns import ArrayColumns, ListColumns
 from muisti.recall.features import (
     EXPIRED,
     FEATURES,
@@ -20,8 +23,8 @@ from muisti.recall.features import (
     PRIOR,
     Feature,
     RankingInputs,
-    compute_prior,
     score_closeness,
+    score_prior,
 )
 from muisti.recall.fuse import standardise
 from muisti.recall.query import ParsedQuery
@@ -129,15 +132,49 @@ def candidate(number: int = 1, **fields) -> Candidate:
     )
 
 
-def order(
-    scores: dict[Candidate, float], text: str = "question", when: When | None = None
-) -> list[str]:
-    found = {one.memory_id: one for one in scores}
-    evidence = Retrieval(
-        QueryEmbedding(), found, {}, {}, {one.memory_id: score for one, score in scores.items()}
+def make_inputs(
+    scores: Mapping[Candidate, float],
+    text: str = "question",
+    when: When | None = None,
+    session_words: Sequence[float] | None = None,
+) -> RankingInputs:
+    """Candidates with these scores by words."""
+    columns, found = ListColumns(), list(scores)
+    names = ["", *(find_speaker(one.opening) for one in found)]
+    table = CandidateTable(
+        keys=found,
+        lengths=columns.make([*(5 for _ in found), -1]),
+        bodies=columns.make([*(5 for _ in found), -1]),
+        counts={},
+        sides=(),
+        created_at=columns.make([one.created_at for one in found]),
+        about_at=columns.make([one.created_at for one in found]),
+        messages=columns.make([float(one.origin == "message") for one in found]),
+        allowed=None,
+        sessions=columns.index(range(len(found))),
+        session_count=len(found),
+        speakers=names,
+        speaker=list(range(1, len(names))),
     )
-    inputs = RankingInputs(ParsedQuery(text, "keyword", when=when), evidence, NOON)
-    return [one.candidate.memory_id[-1] for one in rank(inputs)]
+    retrieval = Retrieval(
+        QueryEmbedding(),
+        table,
+        columns,
+        lambda positions: [found[position] for position in positions],
+        words=columns.make([*scores.values()]),
+        session_words=None if session_words is None else columns.make(session_words),
+    )
+    return RankingInputs(ParsedQuery(text, "keyword", when=when), retrieval, NOON)
+
+
+def order(
+    scores: Mapping[Candidate, float], text: str = "question", when: When | None = None
+) -> list[str]:
+    return [one.candidate.memory_id[-1] for one in rank(make_inputs(scores, text, when))]
+
+
+def prior(candidate: Candidate) -> float:
+    return score_prior(make_inputs({candidate: 1.0}), candidate)
 
 
 @given(ANY_SHARE, ANY_SHARE, st.integers(-10_000, 10_000))
@@ -147,15 +184,15 @@ def test_strength_importance_and_age_move_a_score_within_the_bound(
     weighed = candidate(
         salience=salience, importance=importance, created_at=NOON - timedelta(days=days)
     )
-    assert -1e-9 <= compute_prior(weighed, NOON.timestamp()) <= 1 + 1e-9
+    assert -1e-9 <= prior(weighed) <= 1 + 1e-9
 
 
 def test_each_of_them_counts() -> None:
     base = {"salience": 0.5, "importance": 0.5, "created_at": NOON - timedelta(days=10)}
-    middle = compute_prior(candidate(**base), NOON.timestamp())
-    assert compute_prior(candidate(**{**base, "salience": 0.9}), NOON.timestamp()) > middle
-    assert compute_prior(candidate(**{**base, "importance": 0.9}), NOON.timestamp()) > middle
-    assert compute_prior(candidate(**{**base, "created_at": NOON}), NOON.timestamp()) > middle
+    middle = prior(candidate(**base))
+    assert prior(candidate(**{**base, "salience": 0.9})) > middle
+    assert prior(candidate(**{**base, "importance": 0.9})) > middle
+    assert prior(candidate(**{**base, "created_at": NOON})) > middle
 
 
 @pytest.mark.parametrize("origin", ["memory", "message"])
@@ -164,9 +201,7 @@ def test_what_moved_a_result_adds_up(origin: str, over: bool) -> None:
     """And the prior is within its bound, whatever is taken off beside it."""
     end = NOON - timedelta(days=1) if over else None
     moved = candidate(1, valid_until=end)._replace(origin=origin)
-    found = {one.memory_id: one for one in (moved, candidate(2))}
-    evidence = Retrieval(QueryEmbedding(), found, {}, {}, dict.fromkeys(found, 1.0))
-    inputs = RankingInputs(ParsedQuery("question", "keyword"), evidence, NOON)
+    inputs = make_inputs({moved: 1.0, candidate(2): 1.0})
     one, other = sorted(rank(inputs), key=lambda one: one.candidate.memory_id)
     assert 0 <= one.contributions["prior"] <= PRIOR
     assert one.contributions["validity"] == (-EXPIRED if over else 0.0)
@@ -180,15 +215,11 @@ def test_every_feature_that_moved_a_result_is_named_in_why() -> None:
     """Except the two of sessions, which `why` has never shown."""
     said = candidate(1, content="Anna: rice", valid_until=NOON - timedelta(days=1))
     said = said._replace(origin="message")
-    found = {one.memory_id: one for one in (said, candidate(2))}
-    shared = {id_: float(place) for place, id_ in enumerate(found)}
-    evidence = Retrieval(
-        QueryEmbedding(), found, {}, {}, dict.fromkeys(found, 1.0), session_words=shared
-    )
-    inputs = RankingInputs(
-        ParsedQuery("What did Anna eat?", "keyword", when=parse_when("in March 2026", NOON)),
-        evidence,
-        NOON,
+    inputs = make_inputs(
+        {said: 1.0, candidate(2): 1.0},
+        "What did Anna eat?",
+        parse_when("in March 2026", NOON),
+        session_words=[0.0, 1.0],
     )
     result = next(one for one in rank(inputs) if one.candidate is said)
     signals = {signal.name: signal.score for signal in explain_result(inputs, result)}
@@ -206,12 +237,9 @@ def test_a_new_feature_is_one_object(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     favourite = Feature(
         "favourite",
         weight=10.0,
-        score=lambda inputs: {
-            id_: 1.0
-            for id_, one in inputs.retrieval.candidates.items()
-            if "favourite" in one.opening
-        },
+        score=lambda _: 1.0,
         note="a favourite of the person who asks",
+        score_row=lambda _, one: float("favourite" in one.opening),
     )
     with bootstrap.open(tmp_path / "vault", settings={"embedder": "none"}) as memory:
         memory.save("Rice, rice and more rice: how to cook rice.")
@@ -283,32 +311,60 @@ def test_a_memory_of_the_time_that_is_asked_for_stands_first() -> None:
     when = parse_when("in May 2025", NOON)
     assert order({june: 1.0, may: 0.8}, when=when) == ["1", "2"]
     assert when is not None
-    assert score_closeness(may, when) > score_closeness(june, when) > 0
+    columns = ListColumns()
+    times = columns.make([may.created_at, june.created_at])
+    in_may, in_june = score_closeness(times, when, columns).tolist()
+    assert in_may > in_june > 0
 
 
-@given(
-    st.dictionaries(
-        st.text(max_size=3),
-        st.floats(-5, 5).map(lambda score: round(score, 5)),
-        min_size=1,
-        max_size=30,
-    )
-)
-def test_scores_count_in_standard_deviations(scores: dict[str, float]) -> None:
-    once = standardise(scores, scores)
-    scaled = standardise({id_: 2 * score + 3 for id_, score in scores.items()}, scores)
-    assert all(abs(once[id_] - scaled[id_]) < 1e-3 for id_ in scores)
+MAKERS = (ListColumns(), ArrayColumns())
+
+
+def deviations(make: ListColumns, scores: list[float], least: float = 0.0) -> list[float]:
+    found = standardise(make.make(scores), make, least=least)
+    return [found] * len(scores) if isinstance(found, float) else list(found.tolist())
+
+
+@given(st.lists(st.floats(-5, 5).map(lambda score: round(score, 5)), min_size=1, max_size=30))
+def test_scores_count_in_standard_deviations(scores: list[float]) -> None:
+    for make in MAKERS:
+        once = deviations(make, scores)
+        scaled = deviations(make, [2 * score + 3 for score in scores])
+        assert scaled == pytest.approx(once, abs=1e-3)
 
 
 def test_small_differences_among_a_few_say_little() -> None:
-    nearly = standardise({"a": 0.640, "b": 0.631}, ["a", "b"], least=0.03)
-    assert nearly["a"] - nearly["b"] == pytest.approx(0.3)
+    first, second = deviations(MAKERS[0], [0.640, 0.631], least=0.03)
+    assert first - second == pytest.approx(0.3)
 
 
-def test_what_has_no_score_counts_as_the_lowest() -> None:
-    found = standardise({"a": 2.0, "b": 1.0}, ["a", "b", "c"])
-    assert found["c"] == found["b"] < found["a"]
-    assert standardise({}, ["a", "b"]) == {"a": 0.0, "b": 0.0}
+@pytest.mark.parametrize("make", MAKERS)
+def test_what_has_no_score_counts_as_the_lowest(make: ListColumns) -> None:
+    nan = float("nan")
+    first, second, third = deviations(make, [2.0, 1.0, nan])
+    assert third == second < first
+    assert deviations(make, [nan, nan]) == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_only_what_may_be_shown_counts_for_the_mean(make: ListColumns) -> None:
+    found = standardise(make.make([1.0, 3.0, 100.0]), make, among=[0, 1])
+    assert not isinstance(found, float)
+    assert found.tolist()[:2] == [-1.0, 1.0]
+
+
+@given(st.lists(st.tuples(ANY_SHARE, ANY_SHARE, ANY_SHARE), min_size=1, max_size=90))
+def test_reading_few_rows_at_a_time_gives_the_same_order(
+    given_scores: list[tuple[float, float, float]],
+) -> None:
+    scores = {
+        candidate(number, salience=salience, importance=importance): score
+        for number, (score, salience, importance) in enumerate(given_scores)
+    }
+    found = list(rank(make_inputs(scores)))
+    best_first = sorted(found, key=lambda one: (-one.score, one.candidate.memory_id))
+    assert len(found) == len(scores)
+    assert found == best_first
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         Stats,
         Usage,
     )
+    from muisti.ports.columns import ColumnSearch
     from muisti.ports.rows import IndexChanges, Words
 
 Order = Literal[
@@ -81,6 +82,8 @@ class WordCounts(NamedTuple):
 
     lengths: Sequence[int]
     """The number of words of each text; -1 if it is not in the word index."""
+    bodies: Sequence[int]
+    """The same without title and labels."""
     counts: Mapping[str, Mapping[int, float]]
     """For each word its weighted counts, by the place of the text in the given order."""
 
@@ -408,6 +411,13 @@ class SearchIndex(
     Protocol,
 ):
     """All queries on an index, and the only way to change it."""
+
+    def open_columns(self) -> ColumnSearch | None:
+        """Return what searches in columns, or None: a search then reads rows.
+
+        Call it within `snapshot`, and do not use it after that.
+        """
+        ...
 
     def is_ready(self) -> bool:
         """Return whether the index can be read now; if not, call `Store.prepare`. Takes no lock."""

@@ -6,6 +6,7 @@ does without it, and a process that runs on uses it.
 
 from __future__ import annotations
 
+import math
 import operator
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -45,12 +46,26 @@ class ListColumn:
     def __rtruediv__(self, other: float) -> ListColumn:
         return ListColumn([other / value for value in self.values])
 
+    def __pow__(self, exponent: float) -> ListColumn:
+        return ListColumn([value**exponent for value in self.values])
+
+    def __rpow__(self, base: float) -> ListColumn:
+        return ListColumn([base**value for value in self.values])
+
+    def __rsub__(self, other: float) -> ListColumn:
+        return ListColumn([other - value for value in self.values])
+
     __radd__ = __add__
     __rmul__ = __mul__
 
-    def __getitem__(self, places: Sequence[int]) -> ListColumn:
+    def __getitem__(self, places: Any) -> Any:
         values = self.values
+        if isinstance(places, int):
+            return values[places]
         return ListColumn([values[place] for place in places])
+
+    def __len__(self) -> int:
+        return len(self.values)
 
     def sum(self) -> float:
         """Return the sum."""
@@ -79,20 +94,56 @@ class ListColumns:
         """Return places by which a column can be indexed."""
         return places
 
-    def maximum(self, column: Numbers, least: float) -> Numbers:
-        """Return the numbers, but at least `least`."""
-        return ListColumn([max(value, least) for value in column.values])
+    def maximum(self, column: Numbers, other: Numbers | float) -> Numbers:
+        """Return the larger number at each place."""
+        return column._combine(other, max)
 
-    def minimum(self, column: Numbers, most: float) -> Numbers:
-        """Return the numbers, but at most `most`."""
-        return ListColumn([min(value, most) for value in column.values])
+    def minimum(self, column: Numbers, other: Numbers | float) -> Numbers:
+        """Return the smaller number at each place."""
+        return column._combine(other, min)
 
-    def find_group_maxima(self, column: Numbers, groups: Any, count: int) -> Numbers:
-        """Return the largest number of each group, at least 0; `groups` has each number's group."""
-        best = [0.0] * count
+    def exp(self, column: Numbers) -> Numbers:
+        """Return e to the power of each number."""
+        return ListColumn(map(math.exp, column.values))
+
+    def is_positive(self, column: Numbers) -> Numbers:
+        """Return 1 for numbers above 0, else 0."""
+        return ListColumn([float(value > 0) for value in column.values])
+
+    def is_known(self, column: Numbers) -> Numbers:
+        """Return 1 for numbers, 0 for NaN."""
+        return ListColumn([float(not math.isnan(value)) for value in column.values])
+
+    def replace_unknown(self, column: Numbers, known: Numbers, other: float) -> Numbers:
+        """Return the numbers, with `other` wherever `known` is 0."""
+        pairs = zip(column.values, known.values, strict=True)
+        return ListColumn([value if is_known else other for value, is_known in pairs])
+
+    def fill_unknown(self, column: Numbers) -> tuple[Numbers, float] | None:
+        """Return the numbers with the smallest for each NaN, and the largest; None: all are NaN."""
+        known = [value for value in column.values if not math.isnan(value)]
+        if not known:
+            return None
+        low = min(known)
+        filled = [low if math.isnan(value) else value for value in column.values]
+        return ListColumn(filled), max(known)
+
+    def find_group_maxima(
+        self, column: Numbers, groups: Any, count: int, least: float = 0.0
+    ) -> Numbers:
+        """Return the largest number of each group, at least `least`.
+
+        `groups` has the group of each number.
+        """
+        best = [least] * count
         for value, group in zip(column.values, groups, strict=True):
             best[group] = max(best[group], value)
         return ListColumn(best)
+
+    def sort_descending(self, column: Numbers, ties: Numbers) -> list[int]:
+        """Return all places, that of the largest number first; of equal ones, by `ties`."""
+        values, later = column.values, ties.values
+        return sorted(range(len(values)), key=lambda at: (-values[at], -later[at]))
 
 
 class ArrayColumns(ListColumns):
@@ -118,19 +169,56 @@ class ArrayColumns(ListColumns):
         """Return places by which a column can be indexed."""
         return self._numpy.array(places, self._numpy.intp)
 
-    def maximum(self, column: Numbers, least: float) -> Numbers:
-        """Return the numbers, but at least `least`."""
-        return self._numpy.maximum(column, least)
+    def maximum(self, column: Numbers, other: Numbers | float) -> Numbers:
+        """Return the larger number at each place."""
+        return self._numpy.maximum(column, other)
 
-    def minimum(self, column: Numbers, most: float) -> Numbers:
-        """Return the numbers, but at most `most`."""
-        return self._numpy.minimum(column, most)
+    def minimum(self, column: Numbers, other: Numbers | float) -> Numbers:
+        """Return the smaller number at each place."""
+        return self._numpy.minimum(column, other)
 
-    def find_group_maxima(self, column: Numbers, groups: Any, count: int) -> Numbers:
-        """Return the largest number of each group, at least 0; `groups` has each number's group."""
-        best = self._numpy.zeros(count)
+    def exp(self, column: Numbers) -> Numbers:
+        """Return e to the power of each number."""
+        return self._numpy.exp(column)
+
+    def is_positive(self, column: Numbers) -> Numbers:
+        """Return 1 for numbers above 0, else 0."""
+        return (column > 0).astype(self._numpy.float64)
+
+    def is_known(self, column: Numbers) -> Numbers:
+        """Return 1 for numbers, 0 for NaN."""
+        return (~self._numpy.isnan(column)).astype(self._numpy.float64)
+
+    def replace_unknown(self, column: Numbers, known: Numbers, other: float) -> Numbers:
+        """Return the numbers, with `other` wherever `known` is 0."""
+        return self._numpy.where(known, column, other)
+
+    def fill_unknown(self, column: Numbers) -> tuple[Numbers, float] | None:
+        """Return the numbers with the smallest for each NaN, and the largest; None: all are NaN."""
+        if not len(column):
+            return None
+        if math.isnan(column.sum()):
+            is_unknown = self._numpy.isnan(column)
+            if is_unknown.all():
+                return None
+            column = self._numpy.where(is_unknown, column[~is_unknown].min(), column)
+        return column, float(column.max())
+
+    def find_group_maxima(
+        self, column: Numbers, groups: Any, count: int, least: float = 0.0
+    ) -> Numbers:
+        """Return the largest number of each group, at least `least`.
+
+        `groups` has the group of each number.
+        """
+        best = self._numpy.full(count, least)
         self._numpy.maximum.at(best, groups, column)
         return best
+
+    def sort_descending(self, column: Numbers, ties: Numbers) -> list[int]:
+        """Return all places, that of the largest number first; of equal ones, by `ties`."""
+        order: list[int] = self._numpy.lexsort((-ties, -column)).tolist()
+        return order
 
 
 def choose_columns() -> ListColumns:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import accumulate
+from operator import mul
 from typing import NamedTuple
 
 from muisti.recall.evidence import Evidence
@@ -209,5 +210,5 @@ def rate_similarity(evidence: Sequence[Evidence]) -> list[float]:
 
 
 def _logistic(weights: Sequence[float], numbers: Sequence[float]) -> float:
-    total = math.fsum(weight * number for weight, number in zip(weights, numbers, strict=True))
+    total = math.fsum(map(mul, weights, numbers))
     return 1 / (1 + math.exp(-total))

@@ -6,6 +6,7 @@ relative to the other candidates.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
@@ -16,7 +17,7 @@ from muisti.recall.word_weights import weigh_word
 from muisti.text.tokens import tokenize
 
 if TYPE_CHECKING:
-    from muisti.ports import Term
+    from muisti.ports import Term, Words
     from muisti.recall.features import Ranked, RankingInputs
 
 UNKNOWN_BACKGROUND = 0.5
@@ -75,7 +76,7 @@ def weigh_query(inputs: RankingInputs) -> dict[str, float]:
     """
     query = inputs.query
     words = query.words or [query.text]
-    left_out = find_names(inputs.speakers.values())
+    left_out = find_names(inputs.speakers)
     if query.when is not None:
         left_out |= set(tokenize(query.when.phrase))
     kept = [word for word in words if word not in left_out]
@@ -104,8 +105,8 @@ def find_forms(words: Iterable[str], terms: Sequence[Term]) -> dict[str, list[tu
 
 def measure_evidence(inputs: RankingInputs, ranked: Ranked) -> Evidence:
     """Return what speaks for a hit. A successor has the evidence of the memory it replaced too."""
-    own = _measure(inputs, ranked.candidate.memory_id, ranked)
-    if not ranked.instead_of:
+    own = _measure(inputs, ranked, ranked)
+    if ranked.instead_of is None:
         return own
     old = _measure(inputs, ranked.instead_of, ranked)
     if own.nearness is None or old.nearness is None:
@@ -127,34 +128,39 @@ def measure_evidence(inputs: RankingInputs, ranked: Ranked) -> Evidence:
     )
 
 
-def _measure(inputs: RankingInputs, memory_id: str, ranked: Ranked) -> Evidence:
-    retrieval = inputs.retrieval
+def _measure(inputs: RankingInputs, hit: Ranked, ranked: Ranked) -> Evidence:
+    table = inputs.retrieval.table
     weights = inputs.query_weights
-    total = sum(weights.values())
+    total = inputs.query_weight
     in_time = 0.0
     if inputs.query.when is not None:
         total += TIME
-        in_time = TIME * inputs.closeness.get(memory_id, 0.0)
-    candidate = retrieval.candidates.get(memory_id, ranked.candidate)
-    around = (*candidate.before, *candidate.after)
-    length, places = find_places(inputs, memory_id)
-    own = match_passage(inputs, memory_id, places)
+        in_time = TIME * float(inputs.closeness[hit.position])
+    missing = len(table.lengths) - 1
+    sides = [int(side[hit.position]) for side in table.sides]
+    around = [position for position in sides if position != missing]
+    text = inputs.retrieval.texts.get(hit.candidate.memory_id)
+    body = text.body.split() if text else []
+    places = find_words(body, inputs.query_forms)
+    if text is None:
+        own = dict.fromkeys(weights.keys() & inputs.explain_match(hit).words, 1.0)
+    else:
+        own = match_passage(text, places, weights, inputs.query_forms)
     together = dict(own)
     for neighbour in around:
-        length_around, places_around = find_places(inputs, neighbour)
-        if length_around <= PASSAGE:
-            for word, part in match_passage(inputs, neighbour, places_around).items():
+        if table.bodies[neighbour] <= PASSAGE:  # all of it is one passage
+            for word, part in inputs.find_counted(neighbour).items():
                 together[word] = max(part, together.get(word, 0.0))
-    matched = sum(weights[word] * part for word, part in own.items()) + in_time
+    matched = sum([weights[word] * part for word, part in own.items()]) + in_time
     matched_around = matched
     if around:
-        matched_around = in_time + sum(weights[word] * part for word, part in together.items())
+        matched_around = in_time + sum([weights[word] * part for word, part in together.items()])
 
-    nearness = _scale(inputs, memory_id)
+    nearness = _scale(inputs, hit.position)
     nearer = 0.0
     if nearness is not None and around:
-        next_to = (_scale(inputs, id_) for id_ in (*candidate.before[:1], *candidate.after[:1]))
-        nearer = max((near - nearness for near in next_to if near is not None), default=0.0)
+        next_to = [_scale(inputs, position) for position in (sides[0], sides[2])]
+        nearer = max([near - nearness for near in next_to if near is not None], default=0.0)
     return Evidence(
         nearness,
         matched / total if total else 0.0,
@@ -163,17 +169,18 @@ def _measure(inputs: RankingInputs, memory_id: str, ranked: Ranked) -> Evidence:
         ranked.get_contribution("speaker") > 0,
         nearer,
         bool(around),
-        length,
-        weigh_pairs(places, weights),
+        len(body),
+        weigh_pairs(places, weights, inputs.query_pairs),
         rate_names(own, inputs.query_names),
-        1 / rank if (rank := inputs.keyword_ranks.get(memory_id)) else 0.0,
+        1 / rank if (rank := inputs.keyword_ranks.get(hit.position)) else 0.0,
     )
 
 
-def _scale(inputs: RankingInputs, memory_id: str) -> float | None:
+def _scale(inputs: RankingInputs, position: int) -> float | None:
     """Return where a cosine lies between the model's background, 0, and 1."""
-    cosine = inputs.retrieval.similarities.get(memory_id)
-    if cosine is None:
+    cosines = inputs.retrieval.cosines
+    cosine = cosines[position] if cosines else math.nan
+    if math.isnan(cosine):
         return None
     background = inputs.retrieval.embedding.background
     return min(1.0, max(0.0, (cosine - background) / (1 - background)))
@@ -183,36 +190,37 @@ Places = Sequence[tuple[int, Sequence[tuple[str, float]]]]
 """Where a body has words of the query: which ones, and how well."""
 
 
-def find_places(inputs: RankingInputs, memory_id: str) -> tuple[int, Places]:
-    """Return the number of words in the body of a text, and where it has words of the query."""
-    text = inputs.retrieval.texts.get(memory_id)
-    body = text.body.split() if text else []
-    return len(body), find_words(body, inputs.query_forms)
-
-
 def find_words(body: Sequence[str], forms: Forms) -> Places:
     """Return where a body has words of the query."""
     return [(at, forms[token]) for at, token in enumerate(body) if token in forms]
 
 
-def weigh_pairs(places: Places, weights: Mapping[str, float]) -> float:
+def find_pairs(words: Iterable[str]) -> dict[str, list[tuple[str, str]]]:
+    """Return for each word of a query its pairs with the words beside it."""
+    beside: dict[str, list[tuple[str, str]]] = {}
+    for pair in pairwise(words):
+        for word in pair:
+            beside.setdefault(word, []).append(pair)
+    return beside
+
+
+def weigh_pairs(
+    places: Places, weights: Mapping[str, float], beside: Mapping[str, Sequence[tuple[str, str]]]
+) -> float:
     """Return the weight of the query's neighbouring words that a text has close together.
 
-    Weights: of the words of the query, in their order.
+    `beside` has the pairs of each word.
     """
     if len(places) < 2:
         return 0.0
-    beside: dict[str, list[tuple[str, str]]] = {}
-    for pair in pairwise(weights):
-        for word in pair:
-            beside.setdefault(word, []).append(pair)
     last: dict[str, int] = {}
     together: set[tuple[str, str]] = set()
     for at, matches in places:
         for word, _ in matches:
             last[word] = at
             for pair in beside.get(word, ()):
-                if all(at - last.get(one, -TOGETHER - 1) <= TOGETHER for one in pair):
+                earlier = last.get(pair[0] if pair[1] == word else pair[1])
+                if earlier is not None and at - earlier <= TOGETHER:
                     together.add(pair)
     return sum((weights[first] + weights[second]) / 2 for first, second in together)
 
@@ -224,17 +232,13 @@ def rate_names(matched: Mapping[str, float], names: Collection[str]) -> float:
     return sum(matched.get(name, 0.0) for name in names) / len(names) - 0.5
 
 
-def match_passage(inputs: RankingInputs, memory_id: str, places: Places) -> dict[str, float]:
+def match_passage(
+    text: Words, places: Places, weights: Mapping[str, float], forms: Forms
+) -> dict[str, float]:
     """Return the words of the query in the best passage of a text; LOOSE for an alternative.
 
     Words of title and labels belong to every passage.
     """
-    text = inputs.retrieval.texts.get(memory_id)
-    weights = inputs.query_weights
-    if text is None:
-        matched = inputs.explain_match(memory_id).words
-        return dict.fromkeys(weights.keys() & matched, 1.0)
-    forms = inputs.query_forms
     always: dict[str, float] = {}
     if text.title or text.labels:
         for token in f"{text.title} {text.labels}".split():

@@ -4,26 +4,29 @@ The score of a candidate is the sum of weight × score over FEATURES. Scores are
 deviations among the candidates. A memory that stands out by its words or its meaning is three or
 four above the mean, which is more than any other feature contributes.
 
+A feature scores all candidates at once, in a column. What a column does not know, such as the
+salience, is scored when the row of a candidate is read, which is done for the best ones only.
+
 To add a feature, write its score function and add it to FEATURES. Ranking, `why` and `explain` use
 the list.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from muisti.model import EntryType, Signal
-from muisti.recall.evidence import find_capitalised, find_forms, weigh_query
+from muisti.model import Signal
+from muisti.recall.evidence import find_capitalised, find_forms, find_pairs, weigh_query
 from muisti.recall.fuse import standardise
 from muisti.recall.matching import NO_MATCH, Matched, explain_match
-from muisti.recall.speaker import find_speaker, score_speakers
+from muisti.recall.speaker import score_speakers
 
 if TYPE_CHECKING:
     from muisti.ports import Candidate
+    from muisti.recall.columns import ListColumns, Numbers
     from muisti.recall.query import ParsedQuery
     from muisti.recall.retrieve import Retrieval
     from muisti.text.time_expressions.question import When
@@ -79,28 +82,50 @@ class RankingInputs:
         self.seconds = now.timestamp()
         self.spelling = spelling or {}
         self.rrf_k = rrf_k
+        self._matched: dict[int, Matched] = {}
+        self.noted_features: Sequence[Feature] = FEATURES
+        """Those that may be named in `why`."""
 
     @cached_property
-    def keyword_ranks(self) -> dict[str, int]:
-        """Each memory's rank among the keyword hits."""
-        return {id_: rank for rank, id_ in enumerate(self.retrieval.keyword, start=1)}
+    def allowed(self) -> list[int] | None:
+        """The positions of the candidates that match the filter; None: all."""
+        allowed = self.retrieval.table.allowed
+        if allowed is None:
+            return None
+        return [position for position, is_allowed in enumerate(allowed) if is_allowed]
 
     @cached_property
-    def vector_ranks(self) -> dict[str, int]:
-        """Each memory's rank among the vector hits."""
-        return {id_: rank for rank, id_ in enumerate(self.retrieval.vector, start=1)}
+    def keyword_ranks(self) -> dict[int, int]:
+        """The rank of each candidate among the keyword hits, by position."""
+        return {position: rank for rank, position in enumerate(self.retrieval.keyword, start=1)}
 
     @cached_property
-    def speakers(self) -> dict[str, str]:
-        """The speaker of each candidate that begins with one."""
-        candidates = self.retrieval.candidates.items()
-        speakers = {id_: find_speaker(candidate.opening) for id_, candidate in candidates}
-        return {id_: speaker for id_, speaker in speakers.items() if speaker}
+    def vector_ranks(self) -> dict[int, int]:
+        """The rank of each candidate among the vector hits, by position."""
+        return {position: rank for rank, position in enumerate(self.retrieval.vector, start=1)}
+
+    @cached_property
+    def speakers(self) -> set[str]:
+        """The speakers of the candidates."""
+        table = self.retrieval.table
+        allowed = self.allowed
+        numbers = table.speaker if allowed is None else [table.speaker[at] for at in allowed]
+        return {table.speakers[number] for number in set(numbers)} - {""}
 
     @cached_property
     def query_weights(self) -> dict[str, float]:
         """The words of the query that count as evidence, with their weights."""
         return weigh_query(self)
+
+    @cached_property
+    def query_weight(self) -> float:
+        """The sum of these weights."""
+        return sum(self.query_weights.values())
+
+    @cached_property
+    def query_pairs(self) -> dict[str, list[tuple[str, str]]]:
+        """For each of these words its pairs with the words beside it."""
+        return find_pairs(self.query_weights)
 
     @cached_property
     def query_forms(self) -> dict[str, list[tuple[str, float]]]:
@@ -112,41 +137,77 @@ class RankingInputs:
         """The words of the query that are names, but for those of speakers."""
         return find_capitalised(self.query.text, self.query_weights)
 
-    def explain_match(self, memory_id: str) -> Matched:
+    @cached_property
+    def counted_forms(self) -> list[tuple[Numbers, list[tuple[str, float]]]]:
+        """The columns of `query_forms`: how often each text has a word, and what it matches."""
+        counts = self.retrieval.table.counts
+        return [(counts[word], forms) for word, forms in self.query_forms.items() if word in counts]
+
+    def find_counted(self, position: int) -> dict[str, float]:
+        """Return the words of the query that a text has anywhere, and how well they match."""
+        found: dict[str, float] = {}
+        for column, forms in self.counted_forms:
+            if column[position]:
+                for word, part in forms:
+                    found[word] = max(part, found.get(word, 0.0))
+        return found
+
+    def explain_match(self, ranked: Ranked) -> Matched:
         """Return the words by which a text that is shown matched the query."""
-        hit = self.retrieval.keyword.get(memory_id)
+        matched = self._matched.get(ranked.position)
+        if matched is None:
+            matched = self._matched[ranked.position] = self._explain_match(ranked)
+        return matched
+
+    def _explain_match(self, ranked: Ranked) -> Matched:
+        hit = self.retrieval.keyword.get(ranked.position)
         if hit is not None and hit.literal:
             same = frozenset((hit.literal,))
             return Matched(same, frozenset(), same)
-        text = self.retrieval.texts.get(memory_id)
+        text = self.retrieval.texts.get(ranked.candidate.memory_id)
         if hit is None or text is None:
             return NO_MATCH
         return explain_match(text, self.query.terms)
 
     @cached_property
-    def closeness(self) -> Mapping[str, float]:
+    def closeness(self) -> Numbers:
         """How close each candidate is to the time that the query names."""
         return score_time(self)
+
+    def standardise(
+        self, column: Numbers | None, least: float = 0.0, least_share: float = 0.0
+    ) -> Numbers | float:
+        """Return the numbers in standard deviations above the mean; 0 if there are none."""
+        if column is None:
+            return 0.0
+        return standardise(column, self.retrieval.columns, self.allowed, least, least_share)
 
 
 class Ranked(NamedTuple):
     """A candidate with its score and the contribution of each feature."""
 
     candidate: Candidate
+    position: int
+    """Its position in the table of candidates."""
     score: float
-    by_feature: Mapping[str, Mapping[str, float]]
-    """Weight × score of each feature, by the candidate's ID."""
-    instead_of: str = ""
+    by_column: Mapping[str, Numbers | float]
+    """Weight × score of each feature for all candidates; of some, the most that it can be."""
+    by_row: Mapping[str, float]
+    """Weight × score of the features that needed its row."""
+    instead_of: Ranked | None = None
     """The memory that it replaced, if that raised its score."""
 
     @property
     def contributions(self) -> dict[str, float]:
         """Weight × score, by the feature's name."""
-        return {name: self.get_contribution(name) for name in self.by_feature}
+        return {name: self.get_contribution(name) for name in self.by_column}
 
     def get_contribution(self, feature: str) -> float:
-        """Return weight × score of one feature; 0 if it has none."""
-        return self.by_feature[feature].get(self.candidate.memory_id, 0.0)
+        """Return weight × score of one feature."""
+        if feature in self.by_row:
+            return self.by_row[feature]
+        column = self.by_column[feature]
+        return column if isinstance(column, float) else float(column[self.position])
 
 
 class Feature(NamedTuple):
@@ -155,17 +216,18 @@ class Feature(NamedTuple):
     name: str
     """The name of its signal in `why`."""
     weight: float | Callable[[RankingInputs], float]
-    score: Callable[[RankingInputs], Mapping[str, float]]
-    """Return scores by candidate id. A candidate that is missing scores 0."""
+    score: Callable[[RankingInputs], Numbers | float]
+    """Return a column with the score of each candidate, or one score for all."""
     note: str | Callable[[RankingInputs, Ranked], Signal | None]
     """What `why` shows if it contributed; nothing if empty. A function returns its own signal."""
     about_query: bool = True
     """False for properties of the memory itself. Those are summed separately."""
+    score_row: Callable[[RankingInputs, Candidate], float] | None = None
+    """Return the score of a candidate whose row was read; `score` is then the most it can be."""
 
-    def contributions(self, inputs: RankingInputs) -> dict[str, float]:
-        """Return weight × score of each candidate that has a score."""
-        weight = self.weight(inputs) if callable(self.weight) else self.weight
-        return {id_: weight * score for id_, score in self.score(inputs).items()}
+    def get_weight(self, inputs: RankingInputs) -> float:
+        """Return the weight for a query."""
+        return self.weight(inputs) if callable(self.weight) else self.weight
 
     def signal(self, inputs: RankingInputs, ranked: Ranked) -> Signal | None:
         """Return what `why` shows for this feature, or None."""
@@ -182,11 +244,11 @@ class Feature(NamedTuple):
 
 def _meaning_weight(inputs: RankingInputs) -> float:
     """Return the weight of vectors relative to words; 0 without vectors."""
-    return inputs.retrieval.embedding.weight if inputs.retrieval.meaning else 0.0
+    return 0.0 if inputs.retrieval.meaning is None else inputs.retrieval.embedding.weight
 
 
 def _is_alone(inputs: RankingInputs) -> bool:
-    return not inputs.retrieval.words or not _meaning_weight(inputs)
+    return inputs.retrieval.words is None or not _meaning_weight(inputs)
 
 
 def weigh_words(inputs: RankingInputs) -> float:
@@ -194,35 +256,33 @@ def weigh_words(inputs: RankingInputs) -> float:
     return ALONE if _is_alone(inputs) else 1.0
 
 
-def score_words(inputs: RankingInputs) -> Mapping[str, float]:
+def score_words(inputs: RankingInputs) -> Numbers | float:
     """Score by words, neighbours included."""
-    scores = {id_: score**WORDS_POWER for id_, score in inputs.retrieval.words.items()}
-    least = LEAST_WORDS * max(scores.values(), default=0.0)
-    return standardise(scores, inputs.retrieval.candidates, least)
+    words = inputs.retrieval.words
+    dampened = None if words is None else words**WORDS_POWER
+    return inputs.standardise(dampened, least_share=LEAST_WORDS)
 
 
 def note_words(inputs: RankingInputs, ranked: Ranked) -> Signal | None:
     """Name the words that matched."""
-    memory_id = ranked.candidate.memory_id
-    hit = inputs.retrieval.keyword.get(memory_id)
+    hit = inputs.retrieval.keyword.get(ranked.position)
     if hit is None:
         return None
-    matched = inputs.explain_match(memory_id)
+    matched = inputs.explain_match(ranked)
     note = f"matched {_list_words(inputs, matched.words)}"
     if matched.loose:
         note += f"; approximately: {_list_words(inputs, matched.loose)}"
-    return Signal("keyword", inputs.keyword_ranks[memory_id], round(hit.score, 4), note)
+    rank = inputs.keyword_ranks[ranked.position]
+    return Signal("keyword", rank, round(hit.score, 4), note)
 
 
 def _list_words(inputs: RankingInputs, words: Iterable[str]) -> str:
     return ", ".join(sorted({inputs.spelling.get(word, word) for word in words}))
 
 
-def score_session_words(inputs: RankingInputs) -> Mapping[str, float]:
+def score_session_words(inputs: RankingInputs) -> Numbers | float:
     """Score by how much of the query the session covers."""
-    scores = inputs.retrieval.session_words
-    least = LEAST_WORDS * max(scores.values(), default=0.0)
-    return standardise(scores, inputs.retrieval.candidates, least)
+    return inputs.standardise(inputs.retrieval.session_words, least_share=LEAST_WORDS)
 
 
 def weigh_meaning(inputs: RankingInputs) -> float:
@@ -230,18 +290,17 @@ def weigh_meaning(inputs: RankingInputs) -> float:
     return ALONE if _is_alone(inputs) else _meaning_weight(inputs)
 
 
-def score_meaning(inputs: RankingInputs) -> Mapping[str, float]:
+def score_meaning(inputs: RankingInputs) -> Numbers | float:
     """Score by vectors, neighbours included."""
-    return standardise(inputs.retrieval.meaning, inputs.retrieval.candidates, LEAST_MEANING)
+    return inputs.standardise(inputs.retrieval.meaning, LEAST_MEANING)
 
 
 def note_meaning(inputs: RankingInputs, ranked: Ranked) -> Signal | None:
     """Give the rank among the vector hits."""
-    memory_id = ranked.candidate.memory_id
-    hit = inputs.retrieval.vector.get(memory_id)
+    hit = inputs.retrieval.vector.get(ranked.position)
     if hit is None:
         return None
-    rank = inputs.vector_ranks[memory_id]
+    rank = inputs.vector_ranks[ranked.position]
     return Signal("vector", rank, round(hit.score, 4), "similar in meaning")
 
 
@@ -250,31 +309,31 @@ def weigh_session_meaning(inputs: RankingInputs) -> float:
     return SESSION_MEANING * _meaning_weight(inputs)
 
 
-def score_session_meaning(inputs: RankingInputs) -> Mapping[str, float]:
+def score_session_meaning(inputs: RankingInputs) -> Numbers | float:
     """Score by the best vector in the session."""
-    return standardise(inputs.retrieval.session_meaning, inputs.retrieval.candidates, LEAST_MEANING)
+    return inputs.standardise(inputs.retrieval.session_meaning, LEAST_MEANING)
 
 
 # -- Candidates that neither words nor vectors found. These features only explain: successors are
 # -- raised by `rank.promote_successors`, which needs the totals of the memories they replace.
 
 
-def score_nothing(_: RankingInputs) -> Mapping[str, float]:
-    """Score nothing: the feature only explains."""
-    return {}
+def score_nothing(_: RankingInputs) -> float:
+    """Score nothing: the feature only explains, or needs the row and is never positive."""
+    return 0.0
 
 
 def note_supersedes(_: RankingInputs, ranked: Ranked) -> Signal | None:
     """Name the memory that was replaced."""
-    if not ranked.instead_of:
+    if ranked.instead_of is None:
         return None
-    return Signal("supersedes", None, 1.0, f"replaces {ranked.instead_of}")
+    return Signal("supersedes", None, 1.0, f"replaces {ranked.instead_of.candidate.memory_id}")
 
 
 def note_context(inputs: RankingInputs, ranked: Ranked) -> Signal | None:
     """Say that only its neighbours match."""
-    memory_id = ranked.candidate.memory_id
-    found = memory_id in inputs.retrieval.keyword or memory_id in inputs.retrieval.vector
+    retrieval = inputs.retrieval
+    found = ranked.position in retrieval.keyword or ranked.position in retrieval.vector
     if found or ranked.instead_of:
         return None
     return Signal("context", None, 0.0, "found through its neighbours in the conversation")
@@ -283,44 +342,50 @@ def note_context(inputs: RankingInputs, ranked: Ranked) -> Signal | None:
 # -- Speaker and time
 
 
-def score_speaker(inputs: RankingInputs) -> Mapping[str, float]:
+def score_speaker(inputs: RankingInputs) -> Numbers | float:
     """Score by who is speaking."""
-    speakers = inputs.speakers
-    gains = score_speakers(inputs.query.text, speakers.values()) if speakers else {}
-    return {id_: gains[speaker] for id_, speaker in speakers.items() if speaker in gains}
+    table, speakers = inputs.retrieval.table, inputs.speakers
+    gains = score_speakers(inputs.query.text, speakers) if speakers else {}
+    if not gains:
+        return 0.0
+    by_number = [gains.get(name, 0.0) for name in table.speakers]
+    return inputs.retrieval.columns.make([by_number[number] for number in table.speaker])
 
 
-def score_time(inputs: RankingInputs) -> Mapping[str, float]:
+def score_time(inputs: RankingInputs) -> Numbers | float:
     """Score by the time that the query names."""
     when = inputs.query.when
     if when is None:
-        return {}
-    candidates = inputs.retrieval.candidates.items()
-    return {id_: score_closeness(candidate, when) for id_, candidate in candidates}
+        return 0.0
+    return score_closeness(inputs.retrieval.table.about_at, when, inputs.retrieval.columns)
 
 
-def score_closeness(candidate: Candidate, when: When) -> float:
-    """Return 1 for a memory within the named time; less outside it, or if the time is vague."""
-    about = candidate.created_at if candidate.valid_from is None else candidate.valid_from
+def score_closeness(about: Numbers, when: When, columns: ListColumns) -> Numbers:
+    """Return 1 for times within the named time; less outside it, or if the time is vague."""
     start, end = when.start.timestamp(), when.end.timestamp()
-    outside = max(0.0, start - about, about - end) / DAY
-    return (1.0 if when.exact else VAGUE) * math.exp(-outside / LENIENT_DAYS)
+    outside = columns.maximum(columns.maximum(start - about, about - end), 0.0) * (1 / DAY)
+    return columns.exp(outside * (-1 / LENIENT_DAYS)) * (1.0 if when.exact else VAGUE)
 
 
 # -- Properties of the memory itself
 
 
-def score_prior(inputs: RankingInputs) -> Mapping[str, float]:
-    """Score by salience, importance and recency."""
-    candidates = inputs.retrieval.candidates.items()
-    return {id_: compute_prior(candidate, inputs.seconds) for id_, candidate in candidates}
+def bound_prior(inputs: RankingInputs) -> Numbers:
+    """Return the most that salience, importance and recency can be."""
+    retrieval = inputs.retrieval
+    ages = retrieval.columns.maximum(inputs.seconds - retrieval.table.created_at, 0.0)
+    return (compute_recency(ages) + 2.0) * (1 / 3)
 
 
-def compute_prior(candidate: Candidate, now: float) -> float:
+def score_prior(inputs: RankingInputs, candidate: Candidate) -> float:
     """Return the mean of salience, importance and recency, between 0 and 1."""
-    age_days = max(0.0, now - candidate.created_at) / DAY
-    recency: float = 0.5 ** (age_days / HALF_LIFE_DAYS)
-    return (candidate.salience + candidate.importance + recency) / 3
+    recency = compute_recency(max(0.0, inputs.seconds - candidate.created_at))
+    return float(candidate.salience + candidate.importance + recency) / 3
+
+
+def compute_recency(ages: Numbers | float) -> Numbers:
+    """Return 1 for an age of 0 seconds, less for higher ones."""
+    return 0.5 ** (ages * (1 / DAY / HALF_LIFE_DAYS))
 
 
 def note_prior(_: RankingInputs, ranked: Ranked) -> Signal:
@@ -329,14 +394,10 @@ def note_prior(_: RankingInputs, ranked: Ranked) -> Signal:
     return Signal("prior", None, round(ranked.get_contribution("prior"), 4), note)
 
 
-def score_validity(inputs: RankingInputs) -> Mapping[str, float]:
+def score_validity(inputs: RankingInputs, candidate: Candidate) -> float:
     """Score -1 for a memory that is not valid now."""
-    scores = {}
-    for id_, candidate in inputs.retrieval.candidates.items():
-        not_yet = candidate.valid_from is not None and candidate.valid_from > inputs.seconds
-        if not_yet or is_outdated(candidate, inputs.seconds):
-            scores[id_] = -1.0
-    return scores
+    not_yet = candidate.valid_from is not None and candidate.valid_from > inputs.seconds
+    return -1.0 if not_yet or is_outdated(candidate, inputs.seconds) else 0.0
 
 
 def is_outdated(candidate: Candidate, now: float) -> bool:
@@ -365,12 +426,12 @@ def _format_day(at: float | None) -> str:
     return f"{datetime.fromtimestamp(at or 0, UTC):%Y-%m-%d}"
 
 
-def score_message(inputs: RankingInputs) -> Mapping[str, float]:
+def score_message(inputs: RankingInputs) -> Numbers | float:
     """Score -1 for messages, unless there are only messages."""
-    candidates = inputs.retrieval.candidates
-    messages = [id_ for id_, one in candidates.items() if one.origin == EntryType.MESSAGE]
-    only_messages = len(messages) == len(candidates)
-    return {} if only_messages else dict.fromkeys(messages, -1.0)
+    messages, allowed = inputs.retrieval.table.messages, inputs.allowed
+    among = messages if allowed is None else messages[inputs.retrieval.columns.index(allowed)]
+    count = among.sum()
+    return 0.0 if count in (0, len(among)) else messages * -1.0
 
 
 FEATURES: tuple[Feature, ...] = (
@@ -382,8 +443,15 @@ FEATURES: tuple[Feature, ...] = (
     Feature("context", 0.0, score_nothing, note_context),
     Feature("speaker", 1.0, score_speaker, "said by the person that the query is about"),
     Feature("time", IN_TIME, score_time, "from the time that the query names, or near it"),
-    Feature("prior", PRIOR, score_prior, note_prior, about_query=False),
-    Feature("validity", EXPIRED, score_validity, note_validity, about_query=False),
+    Feature("prior", PRIOR, bound_prior, note_prior, about_query=False, score_row=score_prior),
+    Feature(
+        "validity",
+        EXPIRED,
+        score_nothing,
+        note_validity,
+        about_query=False,
+        score_row=score_validity,
+    ),
     Feature(
         "message",
         MESSAGE,

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from muisti.ports.search import WordCounts
 
 if TYPE_CHECKING:
+    from muisti.ports.columns import FoundText, Key
     from muisti.ports.rows import Words
-    from muisti.ports.search import Term, WordIndex, WordMatch
+    from muisti.ports.search import Term, WordIndex
 
 K1 = 1.2
 """The constant of BM25 that limits the weight of one word."""
@@ -21,11 +22,8 @@ FIELD_WEIGHTS = (3.0, 2.0, 1.0)
 class LexicalHit(NamedTuple):
     """A text that matched words of the query. The text itself is not read until it is shown."""
 
-    memory_id: str
     score: float
     """Between 0 and 1."""
-    opening: str = ""
-    """The beginning of its content."""
     literal: str = ""
     """The query, if the text was found by its characters."""
 
@@ -44,13 +42,11 @@ class Matched(NamedTuple):
 NO_MATCH = Matched(frozenset(), frozenset(), frozenset())
 
 
-def rate_matches(matches: Iterable[WordMatch], terms: Sequence[Term]) -> list[LexicalHit]:
+def rate_matches(matches: Iterable[FoundText], terms: Sequence[Term]) -> dict[Key, LexicalHit]:
     """Return the hits with scores that are comparable between queries."""
     # The highest possible bm25 for this query.
     best = max(1e-6, sum(term.weight for term in terms)) * (K1 + 1)
-    return [
-        LexicalHit(match.memory_id, min(1.0, match.bm25 / best), match.opening) for match in matches
-    ]
+    return {match.key: LexicalHit(min(1.0, match.score / best)) for match in matches}
 
 
 def explain_match(words: Words, terms: Sequence[Term]) -> Matched:
@@ -71,17 +67,20 @@ def explain_match(words: Words, terms: Sequence[Term]) -> Matched:
     return Matched(matched, frozenset(loose), matched | found)
 
 
-def make_literal_hit(memory_id: str, text: str) -> LexicalHit:
-    """Return the hit for a text that contains exactly these characters."""
-    return LexicalHit(memory_id, 0.5, literal=text)
+def make_literal_hits(matches: Iterable[FoundText], text: str) -> dict[Key, LexicalHit]:
+    """Return the hits for texts that contain exactly these characters."""
+    return {match.key: LexicalHit(0.5, text) for match in matches}
 
 
 def count_words(texts: Iterable[Words | None], wanted: Sequence[str]) -> WordCounts:
     """Return how often these words occur in texts, weighted as the index weighs its fields."""
     lengths: list[int] = []
+    bodies: list[int] = []
     counts: dict[str, dict[int, float]] = {}
     for place, text in enumerate(texts):
-        lengths.append(-1 if text is None else sum(len(field.split()) for field in text))
+        fields = [len(field.split()) for field in text or ()]
+        lengths.append(-1 if text is None else sum(fields))
+        bodies.append(-1 if text is None else fields[-1])
         for field, weight in zip(text or (), FIELD_WEIGHTS, strict=False):
             if field:
                 # Doubled, so that adjacent repeats are counted.
@@ -91,7 +90,7 @@ def count_words(texts: Iterable[Words | None], wanted: Sequence[str]) -> WordCou
                     if times:
                         places = counts.setdefault(word, {})
                         places[place] = places.get(place, 0.0) + weight * times
-    return WordCounts(lengths, counts)
+    return WordCounts(lengths, bodies, counts)
 
 
 def find_similar_words(index: WordIndex, word: str, limit: int) -> list[str]:

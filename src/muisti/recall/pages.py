@@ -7,22 +7,27 @@ those that are not on an earlier page follow.
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, NamedTuple
 
+from muisti.ports.columns import UnusableColumns
 from muisti.recall import confidence
 from muisti.recall.evidence import Evidence, measure_evidence
 from muisti.recall.features import Ranked, RankingInputs
 from muisti.recall.rank import rank
-from muisti.recall.retrieve import POOL, QueryEmbedding, read_texts, retrieve
+from muisti.recall.retrieve import POOL, QueryEmbedding, Retrieval, retrieve
+from muisti.recall.row_search import RowSearch
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from datetime import datetime
 
     from muisti.model import Filter
     from muisti.ports import Services
+    from muisti.ports.columns import ColumnSearch
     from muisti.recall.query import ParsedQuery
 
+log = logging.getLogger("muisti")
 GROWTH = 4
 """Each page is ranked from a pool that is so many times larger than the one before."""
 
@@ -60,39 +65,81 @@ def find_hits(
 
     Results and scores are the same for every limit, but for their number.
     """
-    found: list[tuple[Ranked, RankingInputs]] = []
+    settings = services.settings
+    rrf_k = settings.rrf_k if settings.fusion == "rrf" else None
+    count = max(limit, confidence.FIRST)
+
+    def make_inputs(retrieval: Retrieval) -> RankingInputs:
+        return RankingInputs(query, retrieval, now, spelling, rrf_k)
+
+    found = None
+    search = services.index.open_columns()
+    if search is not None:
+        try:
+            found = _rank_pages(
+                services, search, query, where, count, make_inputs, embedding, without
+            )
+        except UnusableColumns as error:
+            log.info("the search snapshot is not used: %s", error)
+    if found is None:
+        rows = RowSearch(services)
+        found = _rank_pages(services, rows, query, where, count, make_inputs, embedding, without)
+    pages, embedding = found
+    ranked = [one for inputs, some in pages for one in some]
+    evidence = []
+    for inputs, some in pages:
+        shown = [one for hit in some for one in (hit, hit.instead_of) if one is not None]
+        ids = dict.fromkeys(one.candidate.memory_id for one in shown)
+        inputs.retrieval.texts.update(services.index.get_words(list(ids)))
+        evidence += [measure_evidence(inputs, one) for one in some]
+    constants = confidence.choose_constants(query.mode, evidence)
+    scores = confidence.estimate(evidence, constants)
+    weak = confidence.find_weak(scores, constants)
+    by = [inputs for inputs, some in pages for _ in some]
+    hits = [Hit(*parts) for parts in zip(ranked, by, evidence, scores, weak, strict=True)]
+    return Hits(hits[:limit], embedding)
+
+
+Page = tuple[RankingInputs, list[Ranked]]
+"""Ranked candidates, and what they were ranked by."""
+
+
+def _rank_pages(
+    services: Services,
+    search: ColumnSearch,
+    query: ParsedQuery,
+    where: Filter,
+    count: int,
+    make_inputs: Callable[[Retrieval], RankingInputs],
+    embedding: QueryEmbedding | None,
+    without: str,
+) -> tuple[list[Page], QueryEmbedding]:
+    """Return the best `count` candidates page by page, and the embedding of the query.
+
+    Raises UnusableColumns.
+    """
+    pages: list[Page] = []
     ids = {without}
     texts: set[tuple[str, str]] = set()
-    settings = services.settings
-    by_rank = settings.fusion == "rrf"
-    pool = settings.rrf_depth if by_rank else POOL
+    missing = count
+    by_rank = services.settings.fusion == "rrf"
+    pool = services.settings.rrf_depth if by_rank else POOL
     while True:
-        retrieval = retrieve(services, query, where, pool, embedding)
+        retrieval = retrieve(services, query, where, pool, embedding, search)
         embedding = retrieval.embedding
-        rrf_k = settings.rrf_k if by_rank else None
-        inputs = RankingInputs(query, retrieval, now, spelling, rrf_k)
+        inputs = make_inputs(retrieval)
+        page: list[Ranked] = []
         for ranked in rank(inputs):
             candidate = ranked.candidate
             text = candidate.content_hash, candidate.user
             if candidate.memory_id not in ids and text not in texts:
-                found.append((ranked, inputs))
+                page.append(ranked)
                 ids.add(candidate.memory_id)
                 texts.add(text)
-        is_last = max(len(retrieval.keyword), len(retrieval.vector)) < pool
-        if is_last or len(found) >= max(limit, confidence.FIRST):
-            break
+                if len(page) == missing:
+                    break
+        pages.append((inputs, page))
+        missing -= len(page)
+        if not missing or max(len(retrieval.keyword), len(retrieval.vector)) < pool:
+            return pages, embedding
         pool *= GROWTH
-    found = found[: max(limit, confidence.FIRST)]
-    for inputs in dict.fromkeys(inputs for _, inputs in found):
-        shown = [one for one, by in found if by is inputs]
-        wanted = [id_ for one in shown for id_ in (one.candidate.memory_id, one.instead_of) if id_]
-        read_texts(services, inputs.retrieval, wanted)
-    evidence = [measure_evidence(inputs, ranked) for ranked, inputs in found]
-    constants = confidence.choose_constants(query.mode, evidence)
-    scores = confidence.estimate(evidence, constants)
-    weak = confidence.find_weak(scores, constants)
-    hits = [
-        Hit(ranked, inputs, one, score, is_weak)
-        for (ranked, inputs), one, score, is_weak in zip(found, evidence, scores, weak, strict=True)
-    ]
-    return Hits(hits[:limit], embedding)

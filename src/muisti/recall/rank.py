@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from muisti.model import EntryType, Signal
 from muisti.model.chains import sort_chains
@@ -14,51 +14,119 @@ from muisti.recall.fuse import reciprocal_rank_fusion
 
 if TYPE_CHECKING:
     from muisti.ports import Candidate
+    from muisti.recall.columns import Numbers
 
+FIRST_READ, MORE = 14, 32
+"""How many candidates are read first, and then each time that these do not suffice."""
 LIFT = 0.001
 """The least by which a successor ranks above the memory that it replaced."""
 RRF_LIFT = 1e-9
 """The same for reciprocal rank fusion: less than the difference between two ranks."""
 
 
-def rank(inputs: RankingInputs) -> list[Ranked]:
-    """Return the candidates, best first. Equal scores: latest first.
+class Totals(NamedTuple):
+    """The scores of all candidates, as far as columns tell."""
 
-    Equal texts of one user appear once. The contributions of features are computed with
-    reciprocal rank fusion too: the confidence needs them.
+    by_feature: Mapping[str, Numbers | float]
+    """Weight × score; for a feature that needs rows, the most that it can be."""
+    known: Numbers
+    """The sum without the features that need rows."""
+    most: Numbers
+    """The most that the sum can be."""
+
+
+def sum_features(inputs: RankingInputs) -> Totals:
+    """Return the sum of all features for each candidate.
+
+    The contributions of features are computed with reciprocal rank fusion too: the confidence
+    needs them.
     """
-    contributions = {one.name: one.contributions(inputs) for one in features.FEATURES}
-    candidates = inputs.retrieval.candidates
-    totals = dict.fromkeys(candidates, 0.0)
-    for scores in contributions.values():
-        for id_, score in scores.items():
-            totals[id_] += score
-    ranked = {
-        id_: Ranked(candidate, totals[id_], contributions)
-        for id_, candidate in candidates.items()
-        if not _repeats_query(candidate, inputs.query.text)
-    }
-    successors = inputs.retrieval.successors
+    retrieval = inputs.retrieval
+    by_feature: dict[str, Numbers | float] = {}
+    noted: list[features.Feature] = []
+    known = most = retrieval.columns.make([0.0] * len(retrieval.table.keys))
+    for feature in features.FEATURES:
+        by_feature[feature.name] = scores = feature.score(inputs) * feature.get_weight(inputs)
+        if not isinstance(scores, float) or scores:
+            most = most + scores
+            if feature.score_row is None:
+                known = known + scores
+        elif not callable(feature.note) and feature.score_row is None:
+            continue  # it scores 0 for all, and says nothing then
+        noted.append(feature)
+    inputs.noted_features = noted
+    if inputs.rrf_k is not None:
+        fused = reciprocal_rank_fusion(retrieval.vector, retrieval.keyword, k=inputs.rrf_k)
+        known = most = retrieval.columns.fill(len(retrieval.table.keys), fused)
+    return Totals(by_feature, known, most)
+
+
+def rank(inputs: RankingInputs) -> Iterator[Ranked]:
+    """Yield the candidates, best first. Equal scores: latest first, then by ID.
+
+    Equal texts of one user appear once. Rows are read as far as results are taken: a candidate is
+    certain to come next if no other one that was not read yet can have a higher score.
+    """
+    retrieval = inputs.retrieval
+    columns, table = retrieval.columns, retrieval.table
+    totals = sum_features(inputs)
+    known, most = totals.known, totals.most
+    order = columns.sort_descending(most, table.created_at)
+    if table.allowed is not None:
+        order = [position for position in order if table.allowed[position]]
+
+    of_row = [
+        (one.name, one.get_weight(inputs), one.score_row)
+        for one in features.FEATURES
+        if one.score_row is not None
+    ]
+
+    def read(positions: Sequence[int]) -> list[Ranked]:
+        found = []
+        for position, candidate in zip(positions, retrieval.read(positions), strict=True):
+            if _repeats_query(candidate, inputs.query.text):
+                continue
+            by_row = {name: weight * score(inputs, candidate) for name, weight, score in of_row}
+            score = float(known[position])
+            if inputs.rrf_k is None:
+                score += sum(by_row.values())
+            found.append(Ranked(candidate, position, score, totals.by_feature, by_row))
+        return found
+
+    linked = set(retrieval.linked)
+    if table.allowed is not None:
+        linked = {position for position in linked if table.allowed[position]}
+    ready = read(sorted(linked))
     if inputs.rrf_k is None:
-        ranked = promote_successors(ranked, successors) if successors else ranked
+        ready = promote_successors(ready, retrieval.successors)
     else:
-        lists = list(inputs.retrieval.vector), list(inputs.retrieval.keyword)
-        scores = reciprocal_rank_fusion(*lists, k=inputs.rrf_k)
-        ranked = {id_: one._replace(score=scores.get(id_, 0.0)) for id_, one in ranked.items()}
-        ranked = promote_successors(ranked, successors, lift=RRF_LIFT, penalty=0.0)
+        ready = promote_successors(ready, retrieval.successors, lift=RRF_LIFT, penalty=0.0)
+    unread = [position for position in order if position not in linked]
+    shown: set[tuple[str, str]] = set()
+    start, count = 0, FIRST_READ
+    while ready or start < len(unread):
+        ready += read(unread[start : start + count])
+        start, count = start + count, MORE
+        ready.sort(key=_best_first)
+        limit = float(most[unread[start]]) if start < len(unread) else -math.inf
+        certain = 0
+        while certain < len(ready) and ready[certain].score > limit:
+            one = ready[certain]
+            text = one.candidate.content_hash, one.candidate.user
+            if text not in shown:
+                shown.add(text)
+                yield one
+            certain += 1
+        del ready[:certain]
 
-    def best_first(one: Ranked) -> tuple[float, float, str]:
-        return -one.score, -one.candidate.created_at, one.candidate.memory_id
 
-    best_of_text: dict[tuple[str, str], Ranked] = {}
-    for one in sorted(ranked.values(), key=best_first):
-        best_of_text.setdefault((one.candidate.content_hash, one.candidate.user), one)
-    return list(best_of_text.values())
+def _best_first(one: Ranked) -> tuple[float, float, str]:
+    return -one.score, -one.candidate.created_at, one.candidate.memory_id
 
 
 def explain_result(inputs: RankingInputs, ranked: Ranked) -> tuple[Signal, ...]:
     """Return the signals of a result, for `why`. The last one is the value that it is ranked by."""
-    signals = [feature.signal(inputs, ranked) for feature in features.FEATURES]
+    signals = [feature.signal(inputs, ranked) for feature in inputs.noted_features]
     shown = [signal for signal in signals if signal is not None]
     score = round(ranked.score, 6)
     note = "the sum that results are ranked by"
@@ -79,18 +147,19 @@ def _repeats_query(candidate: Candidate, query: str) -> bool:
 
 
 def promote_successors(
-    ranked: Mapping[str, Ranked],
+    ranked: Sequence[Ranked],
     successors: Mapping[str, Sequence[str]],
     *,
     lift: float = LIFT,
     penalty: float = EXPIRED,
-) -> dict[str, Ranked]:
+) -> list[Ranked]:
     """Return the candidates with successors raised above the memories that they replaced.
 
     A current memory scores as the one it replaced would score without the penalty for those that
     are not valid. `lift` is the least distance.
     """
-    scores = {id_: one.score for id_, one in ranked.items()}
+    by_id = {one.candidate.memory_id: one for one in ranked}
+    scores = {id_: one.score for id_, one in by_id.items()}
     replaced: dict[str, str] = {}
     for group in reversed(sort_chains(successors, lambda id_: successors.get(id_, ()))):
         known = [id_ for id_ in group if id_ in scores]
@@ -103,11 +172,11 @@ def promote_successors(
                     continue
                 current = 0.0 if new in successors else penalty
                 # Later ones rank above earlier ones. Those that are not shown need no distance.
-                distance = lift * place if new in ranked else 0.0
+                distance = lift * place if new in by_id else 0.0
                 least = scores[best] + distance + current
                 if least > scores.get(new, -math.inf):
                     scores[new], replaced[new] = least, replaced.get(best, best)
-    return {
-        id_: one._replace(score=scores[id_], instead_of=replaced.get(id_, ""))
-        for id_, one in ranked.items()
-    }
+    return [
+        one._replace(score=scores[id_], instead_of=by_id.get(replaced.get(id_, "")))
+        for id_, one in by_id.items()
+    ]

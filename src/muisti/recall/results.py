@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -55,18 +56,18 @@ def read_results(services: Services, best: Sequence[Hit]) -> list[SearchResult]:
 
 
 def _make_result(memory: Memory, hit: Hit, message: Message | None) -> SearchResult:
-    retrieval = hit.inputs.retrieval
-    vector_hit = retrieval.vector.get(memory.id)
-    found = hit.inputs.explain_match(memory.id).found
+    retrieval, position = hit.inputs.retrieval, hit.ranked.position
+    vector_hit = retrieval.vector.get(position)
+    found = hit.inputs.explain_match(hit.ranked).found
     text = memory.content
-    if memory.id not in retrieval.keyword and vector_hit is not None:
+    if position not in retrieval.keyword and vector_hit is not None:
         text = memory.content[vector_hit.start : vector_hit.end]
     keywords = [keyword for keyword in memory.keywords if found.intersection(tokenize(keyword))]
-    cosine = retrieval.similarities.get(memory.id)
+    cosine = retrieval.cosines[position] if retrieval.cosines else math.nan
     return SearchResult(
         memory=memory,
         score=hit.score,
-        distance=None if cosine is None else 1.0 - cosine,
+        distance=None if math.isnan(cosine) else 1.0 - cosine,
         matched_snippet=make_snippet(text, found),
         matched_keywords=tuple(keywords),
         why=explain_result(hit.inputs, hit.ranked),

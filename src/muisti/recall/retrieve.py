@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from muisti.errors import EmbedderProblem
+from muisti.recall.columns import ArrayColumns, ListColumns
 from muisti.recall.evidence import UNKNOWN_BACKGROUND, choose_background
-from muisti.recall.matching import make_literal_hit, rate_matches
-from muisti.recall.neighbours import Neighbourhood, score_sessions_by_vectors
-from muisti.recall.query import MAX_QUERY
-from muisti.recall.speaker import find_speaker, remove_names
+from muisti.recall.matching import make_literal_hits, rate_matches
+from muisti.recall.neighbours import Neighbourhood
+from muisti.recall.query import MAX_QUERY, MAX_TERMS
+from muisti.recall.row_search import RowSearch
+from muisti.recall.speaker import remove_names
 
 if TYPE_CHECKING:
     from muisti.model import Filter
-    from muisti.ports import Candidate, Services, Space, Vector, VectorHit, Words
+    from muisti.ports import Candidate, Services, Space, Vector, Words
+    from muisti.ports.columns import CandidateTable, ColumnSearch, FoundText, Key
+    from muisti.recall.columns import Numbers
     from muisti.recall.matching import LexicalHit
     from muisti.recall.query import ParsedQuery
 
@@ -44,31 +49,37 @@ class QueryEmbedding:
     """Why the results are incomplete, or empty."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Retrieval:
-    """The candidates and all that is known about them."""
+    """The candidates and all that is known about them. Texts are named by their positions."""
 
     embedding: QueryEmbedding
-    candidates: dict[str, Candidate]
-    """Those that the filter allows."""
-    keyword: dict[str, LexicalHit]
-    vector: dict[str, VectorHit]
-    words: dict[str, float] = field(default_factory=dict)
-    """Scores by words, neighbours included."""
-    meaning: dict[str, float] = field(default_factory=dict)
+    table: CandidateTable
+    columns: ListColumns
+    """Makes columns as those of the table."""
+    read: Callable[[Sequence[int]], list[Candidate]]
+    """Reads the rows of candidates at these positions."""
+    keyword: dict[int, LexicalHit] = field(default_factory=dict)
+    """Best first, as `vector`."""
+    vector: dict[int, FoundText] = field(default_factory=dict)
+    words: Numbers | None = None
+    """Scores by words, neighbours included; NaN if a candidate has none. None: no candidate has."""
+    meaning: Numbers | None = None
     """Scores by vectors, neighbours included."""
-    session_words: dict[str, float] = field(default_factory=dict)
+    session_words: Numbers | None = None
     """How much of the query a candidate's session covers."""
-    session_meaning: dict[str, float] = field(default_factory=dict)
+    session_meaning: Numbers | None = None
     """The best vector score in a candidate's session."""
     successors: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """For each superseded candidate the memories that replaced it, and those in turn. Those that
-    are current are candidates too.
+    are current are candidates too. These are IDs.
     """
-    similarities: dict[str, float] = field(default_factory=dict)
-    """The cosine of the best chunk, of candidates and their neighbours."""
+    linked: Sequence[int] = ()
+    """The candidates that replaced another one or were replaced."""
+    cosines: Sequence[float] = ()
+    """The cosine of the best chunk of every text; NaN without vectors. Empty: none compared."""
     texts: dict[str, Words] = field(default_factory=dict)
-    """The index words of the candidates to be shown, and of their neighbours: see `read_texts`."""
+    """The index words of the candidates to be shown, by ID."""
 
 
 def retrieve(
@@ -77,11 +88,14 @@ def retrieve(
     where: Filter,
     pool: int = POOL,
     embedding: QueryEmbedding | None = None,
+    search: ColumnSearch | None = None,
 ) -> Retrieval:
     """Return the best candidates by words and by vectors, scored together with their neighbours.
 
     `pool` hits of each list become candidates. The query is embedded unless its embedding is given.
+    Without `search`, rows are read. Raises UnusableColumns.
     """
+    search = search or RowSearch(services)
     filters = [where]
     when = query.when
     by_rank = services.settings.fusion == "rrf"  # ranks are those in the two lists, as they are
@@ -94,39 +108,37 @@ def retrieve(
     ):
         # Look within the named time first: those memories may be few and far down the lists.
         filters = [replace(where, since=when.start, until=when.end), where]
-    keyword: dict[str, LexicalHit] = {}
+    keyword: dict[Key, LexicalHit] = {}
     for filter_ in filters:
-        for word_hit in _match_words(services, query, filter_, pool):
-            keyword.setdefault(word_hit.memory_id, word_hit)
+        for key, word_hit in _match_words(search, query, filter_, pool).items():
+            keyword.setdefault(key, word_hit)
     if embedding is None:
-        embedding = _embed_query(services, query, keyword.values())
-    vector: dict[str, VectorHit] = {}
+        embedding = _embed_query(services, query, lambda: search.find_speakers(list(keyword)))
+    vector: dict[Key, FoundText] = {}
     if embedding.vector is not None and embedding.space is not None:
         for filter_ in filters:
-            for hit in services.vectors.find_nearest(
-                embedding.space, embedding.vector, filter_, pool
-            ):
-                if by_rank or hit.score > embedding.unrelated or hit.memory_id in keyword:
-                    vector[hit.memory_id] = hit
-    keyword = dict(sorted(keyword.items(), key=lambda item: -item[1].score))
-    vector = dict(sorted(vector.items(), key=lambda item: -item[1].score))
-    return _score_candidates(services, query, embedding, where, keyword, vector)
+            for hit in search.find_nearest(embedding.space, embedding.vector, filter_, pool):
+                if by_rank or hit.score > embedding.unrelated or hit.key in keyword:
+                    vector[hit.key] = hit
+    if len(filters) > 1:
+        keyword = dict(sorted(keyword.items(), key=lambda item: -item[1].score))
+        vector = dict(sorted(vector.items(), key=lambda item: -item[1].score))
+    return _score_candidates(search, query, embedding, where, keyword, vector)
 
 
 def _match_words(
-    services: Services, query: ParsedQuery, where: Filter, pool: int
-) -> list[LexicalHit]:
+    search: ColumnSearch, query: ParsedQuery, where: Filter, pool: int
+) -> dict[Key, LexicalHit]:
     if query.terms:
-        return rate_matches(services.index.match(query.terms, where, pool), query.terms)
+        return rate_matches(search.match(query.terms, where, pool), query.terms)
     if query.mode == "vector" or query.words:
-        return []
+        return {}
     # The query has no words, for example "???": look for its characters.
-    ids = services.index.match_literal(query.text, where, pool)
-    return [make_literal_hit(id_, query.text) for id_ in ids]
+    return make_literal_hits(search.match_literal(query.text, where, pool), query.text)
 
 
 def _embed_query(
-    services: Services, query: ParsedQuery, hits: Iterable[LexicalHit]
+    services: Services, query: ParsedQuery, find_speakers: Callable[[], set[str]]
 ) -> QueryEmbedding:
     """Return the query's vector.
 
@@ -152,8 +164,7 @@ def _embed_query(
         weight = embedder.understands(text)
         if not weight and query.mode == "hybrid":
             return QueryEmbedding()
-        speakers = {find_speaker(hit.opening) for hit in hits}
-        vector = embedder.embed_query(remove_names(text, speakers))
+        vector = embedder.embed_query(remove_names(text, find_speakers()))
         degraded = services.embedders.fallback
         if space.missing:
             count = "1 memory is" if space.missing == 1 else f"{space.missing} memories are"
@@ -167,61 +178,53 @@ def _embed_query(
 
 
 def _score_candidates(
-    services: Services,
+    search: ColumnSearch,
     query: ParsedQuery,
     embedding: QueryEmbedding,
     where: Filter,
-    keyword: dict[str, LexicalHit],
-    vector: dict[str, VectorHit],
+    keyword: dict[Key, LexicalHit],
+    vector: dict[Key, FoundText],
 ) -> Retrieval:
     """Add successors and neighbours to the hits, and score all of them."""
     hits = list(dict.fromkeys([*keyword, *vector]))
-    successors = services.index.chains(hits)
-    replacements = _choose_replacements(hits, successors)
-    candidates = services.index.candidates([*hits, *replacements], where)
-    ids = list(candidates)
-    for candidate in candidates.values():
-        ids += candidate.before
-        ids += candidate.after
-    ids = list(dict.fromkeys(ids))
-
-    wanted = [word for term in query.terms for word in (term.text, *term.alternatives)]
-    wanted = list(dict.fromkeys(wanted))
-    around = Neighbourhood(candidates, ids, services.index.count_words(ids, wanted))
-    words = {id_: hit.score for id_, hit in keyword.items()}
-    session_words: dict[str, float] = {}
-    if query.terms:
-        words, session_words = around.score_words(query.terms)
-    similarities: dict[str, float] = {}
-    meaning: dict[str, float] = {}
-    session_meaning: dict[str, float] = {}
-    if embedding.vector is not None and embedding.space is not None:
-        similarities = services.vectors.compute_similarities(embedding.space, embedding.vector, ids)
-        meaning = around.score_vectors(similarities)
-        session_meaning = score_sessions_by_vectors(candidates, similarities)
-    return Retrieval(
+    successors = search.find_chains(hits)
+    if successors:
+        ids = list(dict.fromkeys(chain(successors, *successors.values())))
+        known = dict(zip(search.find_keys(ids), ids, strict=True))
+        named = [known.get(key, "") for key in hits]
+        hits += search.find_keys(_choose_replacements(named, successors))
+    # In the mode "vector" words do not find texts, but they still count as evidence.
+    words = [word for term in query.terms for word in (term.text, *term.alternatives)]
+    words = list(dict.fromkeys(words or query.words[:MAX_TERMS]))
+    table = search.describe(hits, words, where)
+    positions = {key: position for position, key in enumerate(table.keys)}
+    columns: ListColumns = ArrayColumns() if search.is_array else ListColumns()
+    retrieval = Retrieval(
         embedding,
-        {id_: candidate for id_, candidate in candidates.items() if candidate.allowed},
-        keyword,
-        vector,
-        words,
-        meaning,
-        session_words,
-        session_meaning,
-        successors,
-        similarities,
+        table,
+        columns,
+        lambda some: search.read([table.keys[position] for position in some], where),
+        {positions[key]: hit for key, hit in keyword.items() if key in positions},
+        {positions[key]: found for key, found in vector.items() if key in positions},
+        successors=successors,
     )
-
-
-def read_texts(services: Services, retrieval: Retrieval, ids: Iterable[str]) -> None:
-    """Read the index words of candidates to be shown, and of their neighbours."""
-    wanted: dict[str, None] = {}
-    for id_ in ids:
-        wanted[id_] = None
-        candidate = retrieval.candidates.get(id_)
-        if candidate is not None:
-            wanted |= dict.fromkeys([*candidate.before, *candidate.after])
-    retrieval.texts.update(services.index.get_words([*wanted]))
+    if successors:
+        linked = [positions[key] for key in known if key in positions]
+        retrieval.linked = linked
+    around = Neighbourhood(table, columns)
+    if query.terms:
+        retrieval.words, retrieval.session_words = around.score_words(query.terms)
+    elif retrieval.keyword:
+        literal = [float("nan")] * len(table.keys)
+        for position, hit in retrieval.keyword.items():
+            literal[position] = hit.score
+        retrieval.words = columns.make(literal)
+    if embedding.vector is not None and embedding.space is not None:
+        cosines = search.compute_cosines(table, embedding.space, embedding.vector)
+        retrieval.meaning = around.score_vectors(cosines)
+        retrieval.session_meaning = around.score_sessions_by_vectors(cosines)
+        retrieval.cosines = cosines.tolist()
+    return retrieval
 
 
 def _choose_replacements(hits: Sequence[str], successors: Mapping[str, Sequence[str]]) -> list[str]:

@@ -59,7 +59,12 @@ def score_speakers(query: str, speakers: Iterable[str]) -> dict[str, float]:
 
 def remove_names(query: str, speakers: Iterable[str]) -> str:
     """Return a query without the names of speakers, unless less than two words would be left."""
-    names = [re.escape(name) for name in speakers if name and name not in _PERSON | _ASSISTANT]
+    plain = query.casefold()
+    names = [
+        re.escape(name)
+        for name in speakers
+        if name and name in plain and name not in _PERSON | _ASSISTANT
+    ]
     if not names:
         return query
     pattern = rf"\b(?:{'|'.join(names)})\b(?:['’]s)?"

@@ -51,6 +51,9 @@ class MemoryIndex(
         now = self._clock.now()
         return View(self.database.tables, now, self._kinds, self._rates, self._grace_days)
 
+    def open_columns(self) -> None:
+        """Return None: rows are read."""
+
     def is_ready(self) -> bool:
         """Return whether the index has everything that is stored."""
         return not self.stale

@@ -156,8 +156,6 @@ class Held(threading.local):
 
     db: apsw.Connection | None = None
     chains: Chains
-    numbers: dict[str, int]
-    """The row numbers of texts that this transaction has read, by ID."""
     table: SearchTable | None = None
     has_table = False
     """Whether `table` was looked for."""
@@ -185,6 +183,8 @@ class Database:
         """`background`: build search snapshots in a thread when they are due."""
         self._folder = folder
         self.snapshots = SnapshotKeeper(folder, self, background=background)
+        self.scans_vectors = True
+        """Whether vectors are searched by a scan of their signs, as a snapshot does."""
         self.owner = IndexOwner(identify_vault)
         self.timeout = timeout
         self._clock = clock or SystemClock()
@@ -376,14 +376,14 @@ class Database:
                     "now_us", lambda *_: to_int(self._clock.now()), 0, deterministic=True
                 )
                 db.create_scalar_function("replaced_at", self.held.find_replaced_at, 2)
-            self.held.db, self.held.chains, self.held.numbers = db, Chains(db), {}
+            self.held.db, self.held.chains = db, Chains(db)
             try:
                 db.execute("BEGIN")
                 yield db
             finally:
                 self.held.db = self.held.table = None
                 self.held.has_table = False
-                del self.held.chains, self.held.numbers
+                del self.held.chains
                 if db.in_transaction:
                     db.execute("ROLLBACK")
                 with self._guard:

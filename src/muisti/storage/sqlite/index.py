@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from muisti.ports.rows import IndexChanges
     from muisti.storage.sqlite.builder import SqliteIndexBuilder
     from muisti.storage.sqlite.connect import Database
+    from muisti.storage.sqlite.snapshot.search import SnapshotSearch
     from muisti.storage.sync_state import ConversationOffset, ReadOffset, SeenFile, StateChanges
 
 
@@ -44,6 +45,16 @@ class SqliteIndex(
         self._columns = make_columns(database.salience)
         self._salience_recorded = database.salience_recorded
         self._purge_is_due = False
+
+    def open_columns(self) -> SnapshotSearch | None:
+        """Return what searches in the snapshot; None without one."""
+        db = self._db.held.db
+        table = self._db.snapshots.get_table() if self._db.scans_vectors else None
+        if table is None or db is None:
+            return None
+        from muisti.storage.sqlite.snapshot.search import SnapshotSearch  # numpy
+
+        return SnapshotSearch(self, self._db, db, table)
 
     # -- Writing
 

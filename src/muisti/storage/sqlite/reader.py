@@ -134,63 +134,25 @@ class SqliteReader:
     def candidates(self, ids: Sequence[str], where: Filter) -> dict[str, Candidate]:
         """Return these texts and their neighbours in their sessions, by ID."""
         with self._db.read_transaction() as db:
-            numbers = self._find_numbers(db, ids)
-            sides = self._find_sides(db, numbers)
-            beside = [n for side in sides.values() for n in (*side[0], *side[1]) if n not in sides]
-            beside = list(dict.fromkeys(beside))
-            further = self._find_sides(db, beside)
-            sql, values = self._db.conditions(where)
-            rows = fetch(
-                db,
-                _CANDIDATES.format(condition=sql, salience=self._db.salience),
-                (*values, to_json([*numbers, *beside])),
-            )
-            ids_of = {row[0]: row[1] for row in rows}
-            others = {n for side in further.values() for n in (*side[0], *side[1])}
+            known = dict(fetch(db, _NUMBERS, (to_json(ids),)))
+            numbers = [known[id_] for id_ in dict.fromkeys(ids) if id_ in known]
+            sides = read_sides(db, numbers)
+            beside = [n for side in sides.values() for n in (*side[0], *side[1])]
+            beside = [n for n in dict.fromkeys(beside) if n not in sides]
+            sides |= read_sides(db, beside)
+            found = read_candidates(db, self._db, [*numbers, *beside], where)
+            ids_of = {n: one.memory_id for n, one in found.items()}
+            others = {n for side in sides.values() for n in (*side[0], *side[1])} - ids_of.keys()
             if others:
-                ids_of |= fetch(db, _IDS, (to_json(others - ids_of.keys()),))
-            self._db.held.numbers.update({id_: n for n, id_ in ids_of.items()})
-        sides |= further
-        found = {}
-        for n, id_, created, valid_from, valid_until, *cells, allowed in rows:
+                ids_of |= fetch(db, _IDS, (to_json(others),))
+        candidates = {}
+        for n, one in found.items():
             earlier, later = sides.get(n, ((), ()))
-            found[id_] = Candidate._make(
-                (
-                    id_,
-                    _to_seconds(created),
-                    None if valid_from is None else _to_seconds(valid_from),
-                    None if valid_until is None else _to_seconds(valid_until),
-                    *cells,
-                    tuple([ids_of[one] for one in earlier]),
-                    tuple([ids_of[one] for one in later]),
-                    bool(allowed),
-                )
+            candidates[one.memory_id] = one._replace(
+                before=tuple([ids_of[other] for other in earlier]),
+                after=tuple([ids_of[other] for other in later]),
             )
-        return found
-
-    def _find_numbers(self, db: apsw.Connection, ids: Sequence[str]) -> list[int]:
-        """Return the row numbers of texts, without those that do not exist."""
-        known = self._db.held.numbers
-        unknown = [id_ for id_ in ids if id_ not in known]
-        if unknown:
-            known.update(fetch(db, _NUMBERS, (to_json(unknown),)))
-        return [known[id_] for id_ in dict.fromkeys(ids) if id_ in known]
-
-    def _find_sides(self, db: apsw.Connection, numbers: Sequence[int]) -> Sides:
-        """Return the rows of the two texts before and the two after each of these in its session.
-
-        Texts without a session are left out.
-        """
-        if not numbers:
-            return {}
-        result = self._db.snapshots.use(lambda table: table.find_sides(numbers))
-        if result is None:
-            return _read_sides(db, numbers)
-        found, unsure = result
-        sides: Sides = {**found}
-        if unsure:
-            sides.update(_read_sides(db, unsure))
-        return sides
+        return candidates
 
     def session(self, session_id: str) -> Session | None:
         """Return one session, or None."""
@@ -324,9 +286,32 @@ FROM json_each(?) j JOIN entries m ON m.n = j.value LEFT JOIN usage u ON u.id = 
 """.replace("{valid_until}", VALID_UNTIL).replace("{said_at}", SAID_AT)
 
 
-def _read_sides(db: apsw.Connection, numbers: Sequence[int]) -> Sides:
-    rows = fetch(db, _SIDES, (to_json(numbers),))
+def read_sides(db: apsw.Connection, numbers: Sequence[int]) -> Sides:
+    """Return the rows of the two texts before and the two after each of these in its session.
+
+    Texts without a session are left out.
+    """
+    rows = fetch(db, _SIDES, (to_json(numbers),)) if numbers else []
     return {n: (json.loads(before), json.loads(after)) for n, before, after in rows}
+
+
+def read_candidates(
+    db: apsw.Connection, database: Database, numbers: Sequence[int], where: Filter
+) -> dict[int, Candidate]:
+    """Return texts by their row numbers, without their neighbours. Raises IndexCorrupt."""
+    condition, values = database.conditions(where)
+    sql = _CANDIDATES.format(condition=condition, salience=database.salience)
+    found = {}
+    for n, id_, created, valid_from, valid_until, *cells, allowed in fetch(
+        db, sql, (*values, to_json(numbers))
+    ):
+        times = (
+            _to_seconds(created),
+            None if valid_from is None else _to_seconds(valid_from),
+            None if valid_until is None else _to_seconds(valid_until),
+        )
+        found[n] = Candidate._make((id_, *times, *cells, (), (), bool(allowed)))
+    return found
 
 
 def _to_seconds(at: int) -> float:

@@ -28,6 +28,7 @@ class SqliteVectors:
     def __init__(self, database: Database, kind: str = "bits") -> None:
         self._db = database
         self._kind = kind
+        database.scans_vectors = kind == "bits"
         self._loaded: Scan | None = None
 
     @property
@@ -102,34 +103,32 @@ class SqliteVectors:
         """Return the nearest texts that match the filter, best first."""
         check_length(space, query)
         with self._db.read_transaction():
+            table = self._db.snapshots.get_table() if self._kind == "bits" else None
             hits = None
-            if self._kind == "bits":
-                hits = self._db.snapshots.use(
-                    lambda table: self._find_in_table(table, space, query, where, limit)
-                )
+            if table is not None and table.space == space.number:
+                hits = self._find_in_table(table, query, where, limit)
             return self._scan(space, query, where, limit) if hits is None else hits
 
     def _find_in_table(
-        self, table: SearchTable, space: Space, query: Vector, where: Filter, limit: int
+        self, table: SearchTable, query: Vector, where: Filter, limit: int
     ) -> list[VectorHit] | None:
-        """Return None if the table has not the vectors of this space, or if conditions that it does
-        not know exclude too many.
-        """
-        if table.space != space.number:
-            return None
+        """Return None if conditions that the table does not know exclude too many."""
         from muisti.storage.sqlite.snapshot.nearest import find_nearest  # numpy
         from muisti.storage.sqlite.snapshot.scope import has_only_scope
 
-        near = find_nearest(table, query, where, limit)
-        if has_only_scope(where):
-            near = near.cut(limit)
-        numbers = table.get_numbers(near.places)
+        try:
+            near = find_nearest(table, query, where, limit)
+            if has_only_scope(where):
+                near = near.cut(limit)
+            numbers = table.take("n", near.places).tolist()
+        except (IndexError, KeyError, ValueError) as error:
+            self._db.snapshots.reject(error)
+            return None
         condition, values = self._db.conditions(where)
         sql = f"""SELECT m.n, m.id FROM json_each(?) j JOIN entries m ON m.n = j.value
                   LEFT JOIN usage u ON u.id = m.id WHERE {condition}"""
         with self._db.read_transaction() as db:
             ids = dict(fetch(db, sql, (to_json(numbers), *values)))
-        self._db.held.numbers.update((id_, n) for n, id_ in ids.items())
         if len(ids) < min(limit, len(numbers)):
             return None
         cells = zip(
@@ -168,12 +167,6 @@ class SqliteVectors:
         from muisti.storage.sqlite.cosines import compute_cosines
 
         check_length(space, query)
-        with self._db.read_transaction():
-            cosines = self._db.snapshots.use(
-                lambda table: self._compute_in_table(table, space, query, ids)
-            )
-        if cosines is not None:
-            return cosines
         sql = """SELECT m.id, v.scale, v.codes, v.rest FROM json_each(?) j
                  JOIN entries m ON m.id = j.value JOIN vectors v ON v.n = m.n AND v.space = ?"""
         with self._db.read_transaction() as db:
@@ -182,18 +175,6 @@ class SqliteVectors:
         for (id_, *_), score in zip(rows, compute_cosines(rows, query), strict=True):
             best[id_] = max(score, best.get(id_, -1.0))
         return best
-
-    def _compute_in_table(
-        self, table: SearchTable, space: Space, query: Vector, ids: Sequence[str]
-    ) -> dict[str, float] | None:
-        """Return None if the table has not the vectors of this space, or the rows are unknown."""
-        from muisti.storage.sqlite.snapshot import nearest  # numpy
-
-        numbers = self._db.held.numbers
-        is_usable = self._kind == "bits" and table.space == space.number
-        if not is_usable or not all(id_ in numbers for id_ in ids):
-            return None
-        return nearest.compute_cosines(table, ids, [numbers[id_] for id_ in ids], query)
 
     def get_vector(self, space: Space, memory_id: str) -> Vector | None:
         """Return the mean of a text's vectors, or None."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from muisti.ports.columns import FoundText, UnusableColumns
 from muisti.ports.rows import Words
 from muisti.ports.search import Frequencies, Term, WordCounts, WordMatch
 from muisti.recall.matching import count_words
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 
     from muisti.model import Filter
     from muisti.storage.sqlite.connect import Database
-    from muisti.storage.sqlite.snapshot.table import SearchTable
+    from muisti.storage.sqlite.snapshot.search import SnapshotSearch
 
 OVERSAMPLE = 4
 """How many times `limit` is fetched before the filter is applied."""
@@ -27,6 +29,10 @@ class SqliteWords:
     """Implements the port WordIndex."""
 
     _db: Database
+
+    def open_columns(self) -> SnapshotSearch | None:
+        """Return what searches in the snapshot; None without one."""
+        raise NotImplementedError
 
     def frequencies(self, words: Sequence[str]) -> Frequencies:
         """Return how many texts are indexed, and in how many each word occurs."""
@@ -53,39 +59,28 @@ class SqliteWords:
         """Return the best texts by bm25. SQLite returns negative values; here larger is better."""
         sought = [term for term in terms if term.sought] or terms
         with self._db.read_transaction():
-            found = None
             if not any(term.prefix for term in sought):
-                found = self._db.snapshots.use(
-                    lambda table: self._match_in_table(table, sought, where, limit)
-                )
-            return self._match_in_fts5(sought, where, limit) if found is None else found
+                search = self.open_columns()
+                with suppress(UnusableColumns):
+                    if search is not None:
+                        found = search.match(terms, where, limit)
+                        numbers = search.get_numbers([one.key for one in found])
+                        return self._read_openings(found, numbers, where)
+            return self._match_in_fts5(sought, where, limit)
 
-    def _match_in_table(
-        self, table: SearchTable, terms: Sequence[Term], where: Filter, limit: int
+    def _read_openings(
+        self, found: Sequence[FoundText], numbers: Sequence[int], where: Filter
     ) -> list[WordMatch]:
-        from muisti.storage.sqlite.snapshot.scope import has_only_scope  # numpy
-
-        words = [word for term in terms for word in (term.text, *term.alternatives)]
-        places, scores = table.match(dict.fromkeys(words), where)
-        take = limit if has_only_scope(where) else OVERSAMPLE * limit
-        while True:
-            best = table.choose_best(scores, take)
-            numbers = table.get_numbers(places[best])
-            found = self._read_openings(
-                dict(zip(numbers, scores[best].tolist(), strict=True)), where
-            )
-            if len(found) >= limit or len(best) == len(places):
-                return found[:limit]
-            take = len(places)  # the filter has conditions that the table does not know
-
-    def _read_openings(self, scores: Mapping[int, float], where: Filter) -> list[WordMatch]:
-        """Return those of these rows that match the filter, best first."""
+        """Return those of these texts that match the filter; `numbers` are their rows."""
         condition, values = self._db.conditions(where)
         with self._db.read_transaction() as db:
-            rows = fetch(db, _OPENINGS.format(condition=condition), (to_json(scores), *values))
-        rows.sort(key=lambda row: (-scores[row[0]], -row[3], row[1]))
-        self._db.held.numbers.update((id_, n) for n, id_, _, _ in rows)
-        return [WordMatch(id_, scores[n], opening) for n, id_, opening, _ in rows]
+            rows = fetch(db, _OPENINGS.format(condition=condition), (to_json(numbers), *values))
+        openings = {n: (id_, opening) for n, id_, opening in rows}
+        return [
+            WordMatch(openings[n][0], one.score, openings[n][1])
+            for n, one in zip(numbers, found, strict=True)
+            if n in openings
+        ]
 
     def _match_in_fts5(self, terms: Sequence[Term], where: Filter, limit: int) -> list[WordMatch]:
         sql, values = self._db.conditions(where)
@@ -115,16 +110,8 @@ class SqliteWords:
 
     def count_words(self, ids: Sequence[str], words: Sequence[str]) -> WordCounts:
         """Return how often these words occur in these texts."""
-        with self._db.read_transaction():
-            numbers = [self._db.held.numbers.get(id_) for id_ in ids]
-            known = [n for n in numbers if n is not None]
-            counted = None
-            if len(known) == len(ids):
-                counted = self._db.snapshots.use(lambda table: table.count_words(known, words))
-            if counted is None:
-                found = self.get_words(ids)
-                counted = count_words([found.get(id_) for id_ in ids], words)
-            return counted
+        found = self.get_words(ids)
+        return count_words([found.get(id_) for id_ in ids], words)
 
     def get_words(self, ids: Sequence[str]) -> dict[str, Words]:
         """Return the index words of these texts."""
@@ -155,7 +142,7 @@ ORDER BY word
 """
 # Texts of the same rank are in an order that a rebuilt index has too: row numbers differ there.
 _OPENINGS = """
-SELECT m.n, m.id, substr(m.content, 1, 80), m.created_at
+SELECT m.n, m.id, substr(m.content, 1, 80)
 FROM json_each(?) best JOIN entries m ON m.n = best.value LEFT JOIN usage u ON u.id = m.id
 WHERE {condition}
 """

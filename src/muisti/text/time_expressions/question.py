@@ -139,13 +139,14 @@ def _to_utc_span(mention: _Mention, now: datetime) -> Span | None:
 def _find_mentions(question: str, now: datetime) -> Iterator[_Mention]:
     """Yield mentions, which may overlap, the preferred ones first."""
     plain = question.casefold()
+    present = {word for word in _NEEDED if word in plain}
     for match in _RANGE.finditer(question):
         yield from _read_range(match, now)
     for head in _HEADS:
         for match in _compile(head.pattern, re.IGNORECASE).finditer(question):
             yield from _read_nested(head, match, now)
     for rule in _RULES:
-        if rule.needs and not any(word in plain for word in rule.needs):
+        if rule.needs and present.isdisjoint(rule.needs):
             continue
         for match in _compile(rule.pattern, re.IGNORECASE).finditer(question):
             span = None if _is_repeated(match) else _read_span(rule, match, now)
@@ -395,3 +396,4 @@ _RULES = [
     ),
     _row("(?P<recent>recently|lately|the other day|recent (?:days|weeks|months))", read_recent),
 ]
+_NEEDED = frozenset(word for rule in _RULES for word in rule.needs)

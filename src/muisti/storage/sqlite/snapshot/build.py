@@ -13,24 +13,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from muisti.recall.matching import FIELD_WEIGHTS
+from muisti.recall.speaker import find_speaker
 from muisti.storage.sqlite.cosines import decode_vectors
 from muisti.storage.sqlite.rows import fetch
 from muisti.storage.sqlite.sign_bits import compute_signs, count_words
 from muisti.storage.sqlite.snapshot.file import Array, Shapes, SnapshotWriter
+from muisti.storage.sqlite.validity import COUNTS
 
 BATCH = 10_000
 """Rows that are read and indexed at a time: bounds the memory that building needs."""
-DELETED, GLOBAL, SESSION, MESSAGE, DOCUMENT, NO_WORDS = 1, 2, 4, 8, 16, 32
+DELETED, GLOBAL, SESSION, MESSAGE, DOCUMENT, NO_WORDS, REPLACED = 1, 2, 4, 8, 16, 32, 64
 """The flags of a row: in the trash; of the tier global or session; a message or a section; not in
-the word index."""
+the word index; another memory supersedes it."""
 MAX_COUNT = 255
 """Larger weighted counts of a word in a text make no difference to bm25."""
 
-ROWS = """
+ROWS = f"""
 SELECT e.n, e.project, e.user, e.session_id,
     (e.deleted_at IS NOT NULL) + 2 * (e.tier = 'global') + 4 * (e.tier = 'session')
-        + 8 * (e.origin = 'message') + 16 * (e.origin = 'document') + 32 * (w.n IS NULL),
-    e.created_at, iif(e.origin = 'message', e.updated_at, e.created_at), e.id,
+        + 8 * (e.origin = 'message') + 16 * (e.origin = 'document') + 32 * (w.n IS NULL)
+        + 64 * EXISTS (SELECT 1 FROM links l WHERE l.target = e.id AND {COUNTS}),
+    e.created_at, iif(e.origin = 'message', e.updated_at, e.created_at), e.valid_from,
+    substr(e.content, 1, 80), e.id,
     coalesce(w.title, ''), coalesce(w.labels, ''), coalesce(w.body, '')
 FROM entries e LEFT JOIN words w USING (n)
 """
@@ -47,10 +51,43 @@ class Row(NamedTuple):
     flags: int
     created_at: int
     said_at: int
+    valid_from: int | None
+    opening: str
     id: str
     title: str
     labels: str
     body: str
+
+    def describe(self, hash_name: Callable[[str | None], int], speaker: int) -> tuple[int, ...]:
+        """Return the values of COLUMNS but for the lengths."""
+        return (
+            self.n,
+            self.flags,
+            hash_name(self.project),
+            hash_name(self.user),
+            hash_name(self.session_id),
+            self.created_at,
+            self.said_at,
+            self.said_at if self.valid_from is None else self.valid_from,
+            speaker,
+        )
+
+
+COLUMNS = {
+    "n": "<i8",
+    "flags": "|u1",
+    "project": "<u8",
+    "user": "<u8",
+    "session": "<u8",
+    "created_at": "<i8",
+    "said_at": "<i8",
+    "about_at": "<i8",
+    "speaker": "<u4",
+    "length": "<u4",
+    "body": "<u4",
+}
+"""The columns with one value for each text, and their types. `length` is the number of words, that
+of `body` without title and labels; `speaker` is a number in the table of names."""
 
 
 class Stopped(Exception):
@@ -73,12 +110,15 @@ def pack_residuals(rest: NDArray[np.int8]) -> NDArray[np.uint8]:
     return packed
 
 
-def unpack_residuals(packed: NDArray[np.uint8], dimensions: int) -> NDArray[np.int8]:
-    """Return the rounding errors, each in the middle of its level."""
-    levels = np.empty((len(packed), packed.shape[1] * 2), np.int16)
-    levels[:, ::2], levels[:, 1::2] = packed >> 4, packed & 15
-    rest: NDArray[np.int8] = ((levels << 4) - 120).astype(np.int8)[:, :dimensions]
-    return rest
+def multiply_residuals(
+    packed: NDArray[np.uint8], query: NDArray[np.float32]
+) -> NDArray[np.float32]:
+    """Return the product of rounding errors and a vector; each error is the middle of its level."""
+    even, odd = query[::2], np.zeros(packed.shape[1], np.float32)
+    odd[: len(query) // 2] = query[1::2]
+    low = (packed & 15).astype(np.float32) @ (odd * 16 - even)
+    product: NDArray[np.float32] = packed.astype(np.float32) @ even + low - 120 * query.sum()
+    return product
 
 
 def build_snapshot(
@@ -157,9 +197,8 @@ class _Texts:
     def __init__(self) -> None:
         self._words = _Numbers()
         self._names = _Hashes()
-        self._rows: list[Array] = []
-        self._times: list[Array] = []
-        self._lengths: list[Array] = []
+        self._speakers = _Numbers({"": 0})
+        self._columns: dict[str, list[Array]] = {name: [] for name in COLUMNS}
         self._order: list[tuple[str, int, int, str, int]] = []
         """Session, type, time, ID and place of each text that has neighbours."""
         self._postings: list[tuple[Array, Array, Array]] = []
@@ -169,13 +208,10 @@ class _Texts:
 
     def add(self, rows: Sequence[Row]) -> None:
         """Add the next rows."""
-        names = self._names
-        scopes = [
-            (row.n, row.flags, names[row.project], names[row.user], names[row.session_id])
-            for row in rows
-        ]
-        self._rows.append(np.array(scopes, np.uint64).reshape(-1, 5))
-        self._times.append(np.array([row.said_at for row in rows], np.int64))
+        hash_name, speakers = self._names.__getitem__, self._speakers
+        cells = [row.describe(hash_name, speakers[find_speaker(row.opening)]) for row in rows]
+        for name, values in zip(COLUMNS, zip(*cells, strict=True), strict=False):
+            self._columns[name].append(np.array(values, COLUMNS[name]))
         lengths = np.zeros(len(rows), np.int64)
         keys: list[Array] = []
         weights: list[Array] = []
@@ -190,7 +226,8 @@ class _Texts:
             keys.append(numbers << 32 | np.repeat(np.arange(len(rows)), counts))
             weights.append(np.full(len(numbers), int(weight), np.int64))
             lengths += counts
-        self._lengths.append(lengths)
+        self._columns["length"].append(lengths)
+        self._columns["body"].append(counts)
         self.tokens += int(lengths.sum())
         found, inverse = np.unique(np.concatenate(keys), return_inverse=True)
         counted = np.bincount(inverse, np.concatenate(weights), len(found))
@@ -210,16 +247,13 @@ class _Texts:
 
     def make_columns(self) -> dict[str, Array]:
         """Return all arrays but those of vectors."""
-        rows = np.concatenate([np.zeros((0, 5), np.uint64), *self._rows])
         columns: dict[str, Array] = {
-            "n": rows[:, 0].astype(np.int64),
-            "flags": rows[:, 1].astype(np.uint8),
-            "project": rows[:, 2],
-            "user": rows[:, 3],
-            "session": rows[:, 4],
-            "said_at": np.concatenate([np.zeros(0, np.int64), *self._times]),
-            "length": np.concatenate([np.zeros(0, np.int64), *self._lengths]).astype(np.uint32),
+            name: np.concatenate([np.zeros(0, dtype), *self._columns[name]]).astype(dtype)
+            for name, dtype in COLUMNS.items()
         }
+        names = [name.encode("utf-8", "replace") for name in self._speakers]
+        columns["speaker_end"] = np.cumsum([len(name) for name in names], dtype=np.int64)
+        columns["speaker_name"] = np.frombuffer(b"".join(names), np.uint8)
         before, after = np.full((2, self._count), -1, np.int32)
         self._order.sort()
         for earlier, later in pairwise(self._order):

@@ -17,7 +17,7 @@ from muisti import filesystem
 from muisti.filesystem import Tree, create_file
 
 MAGIC = b"muisti-1"
-VERSION = 2
+VERSION = 3
 """Of the arrays and what they mean. A snapshot of another version is built again."""
 _ALIGNMENT = 64
 _MAX_HEADER = 1_000_000

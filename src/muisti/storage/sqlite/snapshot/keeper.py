@@ -7,10 +7,9 @@ import os
 import sys
 import threading
 import uuid
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import apsw
 
@@ -23,11 +22,12 @@ if TYPE_CHECKING:
     from muisti.storage.sqlite.snapshot.table import SearchTable
 
 log = logging.getLogger("muisti")
-Result = TypeVar("Result")
 MAX_RECENT = 2000
 """With more changed rows, reading them takes longer than a search without a snapshot."""
 DUE, DUE_SHARE = 500, 0.05
 """A snapshot is built again once so many rows changed, or this share if that is more."""
+MAX_DISAGREEMENTS = 20
+"""So often a table may disagree with the index before it is built again."""
 SMALL = 300
 """An index with at most so many rows needs no snapshot: all rows are read."""
 PATTERN = "snapshot-*.bin"
@@ -55,27 +55,14 @@ class SnapshotKeeper:
         self._rejected = ""
         """The snapshot that turned out to be damaged."""
         self._searches = 0
+        self._disagreements = 0
 
-    def use(self, operation: Callable[[SearchTable], Result | None]) -> Result | None:
-        """Return the result of an operation on the table; None if it must be done without.
+    def get_table(self) -> SearchTable | None:
+        """Return the table; None if a search must do without.
 
         Call within a transaction, which gets the same table each time. In a process that searches
-        once, importing numpy would take longer than the search. A snapshot that turns out to be
-        damaged is not used again.
+        once, importing numpy would take longer than the search.
         """
-        table = self._get_table()
-        if table is None:
-            return None
-        try:
-            return operation(table)
-        except (IndexError, KeyError, ValueError) as error:
-            log.warning("the search snapshot is damaged and is built again: %s", error)
-            with self._lock:
-                self._rejected = self._key[1]
-                self._table = self._database.held.table = None
-            return None
-
-    def _get_table(self) -> SearchTable | None:
         held, path = self._database.held, self._database.path
         if held.db is None or path is None:
             return None
@@ -84,6 +71,23 @@ class SnapshotKeeper:
             if Path(held.db.filename).name == path.name:
                 held.table = self._find_table(held.db, path.name)
         return held.table
+
+    def reject(self, error: Exception) -> None:
+        """Use the snapshot no more: it turned out to be damaged."""
+        log.warning("the search snapshot is damaged and is built again: %s", error)
+        with self._lock:
+            self._rejected = self._key[1]
+            self._table = self._database.held.table = None
+
+    def distrust(self) -> None:
+        """Do not use the table in this transaction: it does not agree with the index.
+
+        The table may only be newer than the transaction. A snapshot that often disagrees is wrong.
+        """
+        self._database.held.table = None
+        self._disagreements += 1
+        if self._disagreements > MAX_DISAGREEMENTS:
+            self.reject(ValueError("it does not agree with the index"))
 
     def _find_table(self, db: apsw.Connection, index: str) -> SearchTable | None:
         self._searches += 1
@@ -117,6 +121,7 @@ class SnapshotKeeper:
         from muisti.storage.sqlite.snapshot.table import SearchTable
 
         self._table, self._key, self._base, self._seq = None, (index, name), base, base
+        self._disagreements = 0
         if name and name == self._rejected:
             return
         if name:

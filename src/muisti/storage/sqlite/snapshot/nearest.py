@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from muisti.storage.sqlite.sign_bits import compute_signs, dequantize
-from muisti.storage.sqlite.snapshot.build import unpack_residuals
+from muisti.storage.sqlite.sign_bits import FINE, compute_signs
+from muisti.storage.sqlite.snapshot.build import multiply_residuals
 
 if TYPE_CHECKING:
     from muisti.model import Filter
@@ -19,6 +18,8 @@ if TYPE_CHECKING:
 
 TAKE, TAKE_MANY, MANY = 500, 1000, 250_000
 """At least TAKE vectors are compared by their codes; TAKE_MANY if there are MANY or more."""
+BLOCK = 8192
+"""So many signs are compared at a time."""
 EXACT = 4
 """So many times `limit` vectors are compared exactly."""
 
@@ -35,9 +36,11 @@ class Near(NamedTuple):
         """Return the first `count`, and those that are as near as the last of them."""
         if len(self.cosines) > count:
             count = int((self.cosines >= self.cosines[count - 1]).sum())
-        return Near(
-            self.places[:count], self.cosines[:count], self.first[:count], self.last[:count]
-        )
+        return self.choose(np.arange(min(count, len(self.cosines))))
+
+    def choose(self, order: Places) -> Near:
+        """Return those at these places, in this order."""
+        return Near(self.places[order], self.cosines[order], self.first[order], self.last[order])
 
 
 def find_nearest(table: SearchTable, query: Vector, where: Filter, limit: int) -> Near:
@@ -54,14 +57,13 @@ def find_nearest(table: SearchTable, query: Vector, where: Filter, limit: int) -
         chosen = _scan_signs(table, query, take, allowed)
     else:
         chosen = chosen[accepted]
-    cosines = (columns["vector_codes"][chosen].astype(np.float32) @ query) * columns[
-        "vector_scale"
-    ][chosen]
+    by_codes = columns["vector_codes"][chosen].astype(np.float32) @ query
     if len(chosen) > EXACT * limit:
+        cosines = by_codes * columns["vector_scale"][chosen]
         best = np.argpartition(-cosines, EXACT * limit)[: EXACT * limit]
-        chosen = chosen[best]
+        chosen, by_codes = chosen[best], by_codes[best]
     places = texts[chosen].astype(np.int64)
-    exact = _compute_exact(table, chosen, query)
+    exact = _compute_exact(table, chosen, query, by_codes)
     first, last = columns["vector_first"][chosen], columns["vector_last"][chosen]
     if recent:
         own = np.array([place for place, *_ in recent], np.int64)
@@ -95,32 +97,37 @@ def _scan_signs(
         return np.arange(count) if among is None else among
     signs = compute_signs(query[None, :], table.columns["centre"])[0]
     different = np.zeros(count, np.uint16)
-    for column, word in zip(columns, signs, strict=True):
-        different += np.bitwise_count(column ^ word)
+    for start in range(0, count, BLOCK):  # blocks stay in the processor's cache
+        block = columns[:, start : start + BLOCK]
+        part = different[start : start + BLOCK]
+        for column, word in zip(block, signs, strict=True):
+            part += np.bitwise_count(column ^ word)
     # Counting finds the cut-off: there are few distinct distances, and sorting is slow.
     up_to = int(np.searchsorted(np.cumsum(np.bincount(different)), take))
     chosen = np.flatnonzero(different <= up_to)[: 4 * take]  # many may have equal distances
     return chosen if among is None else among[chosen]
 
 
-def _compute_exact(table: SearchTable, chosen: Places, query: Vector) -> Scores:
+def _compute_exact(
+    table: SearchTable, chosen: Places, query: Vector, by_codes: Array | None = None
+) -> Scores:
+    """Return the cosines of vectors. `by_codes`: the products of their codes and the query."""
     columns = table.columns
-    rest = unpack_residuals(columns["vector_rest"][chosen], len(query))
-    vectors = dequantize(columns["vector_codes"][chosen], rest, columns["vector_scale"][chosen])
-    cosines: Scores = np.clip(vectors @ query, -1, 1)
-    return cosines
+    if by_codes is None:
+        by_codes = columns["vector_codes"][chosen].astype(np.float32) @ query
+    by_rest = multiply_residuals(columns["vector_rest"][chosen], query)
+    cosines: Scores = (by_codes + by_rest / FINE) * columns["vector_scale"][chosen]
+    return np.clip(cosines, -1, 1)
 
 
-def compute_cosines(
-    table: SearchTable, ids: Sequence[str], numbers: Sequence[int], query: Vector
-) -> dict[str, float]:
-    """Return the cosine of each text's nearest piece, by ID; `numbers` are their rows."""
-    places = table.find_places(numbers)
+def compute_cosines(table: SearchTable, places: Places, query: Vector) -> Scores:
+    """Return the cosine of each text's nearest piece; NaN for a text without vectors."""
     best: Scores = np.full(len(places), -2.0)
     texts = table.columns["vector_text"]  # sorted
-    base = np.flatnonzero((places >= 0) & (places < table.size))
-    begin = np.searchsorted(texts, places[base])
-    counts = np.searchsorted(texts, places[base], "right") - begin
+    base = np.flatnonzero(places < table.size)
+    wanted = places[base].astype(np.uint32)
+    begin = np.searchsorted(texts, wanted)
+    counts = np.searchsorted(texts, wanted, "right") - begin
     owner = np.repeat(base, counts)
     within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
     chosen = np.repeat(begin, counts) + within
@@ -132,4 +139,5 @@ def compute_cosines(
             if at is not None:
                 cosine = float(np.clip(np.frombuffer(data, np.float32) @ query, -1, 1))
                 best[at] = max(best[at], cosine)
-    return {id_: cosine for id_, cosine in zip(ids, best.tolist(), strict=True) if cosine >= -1}
+    best[best < -1] = np.nan
+    return best

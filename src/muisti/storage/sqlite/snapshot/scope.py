@@ -6,8 +6,9 @@ there. So a wrong column can hide a text, but never show one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import fields
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -25,46 +26,45 @@ from muisti.storage.sqlite.snapshot.build import (
 )
 
 Mask = NDArray[np.bool_]
+Take = Callable[[str, NDArray[Any]], NDArray[Any]]
+"""Returns the values of a column at places."""
 _TYPES = {"memory": 0, "message": MESSAGE, "document": DOCUMENT}
 _SCOPE = frozenset(
     """project unfiled session_id all_sessions session user include_deleted only_deleted origins
     since until""".split()
 )
-_EVERYTHING = Filter()
+_get_others = attrgetter(*(field.name for field in fields(Filter) if field.name not in _SCOPE))
+_NO_OTHERS = _get_others(Filter())
 
 
 def has_only_scope(where: Filter) -> bool:
     """Return whether a filter has no conditions but those of `check_scope`."""
-    return all(
-        field.name in _SCOPE or getattr(where, field.name) == getattr(_EVERYTHING, field.name)
-        for field in fields(Filter)
-    )
+    return bool(_get_others(where) == _NO_OTHERS)
 
 
-def check_scope(columns: Mapping[str, NDArray[Any]], places: NDArray[Any], where: Filter) -> Mask:
+def check_scope(take: Take, places: NDArray[Any], where: Filter) -> Mask:
     """Return which of the texts at these places the scope of a filter accepts."""
-    flags = columns["flags"][places]
+    flags = take("flags", places)
     accepted: Mask = np.ones(len(places), bool)
     if where.only_deleted or not where.include_deleted:
         accepted &= (flags & DELETED > 0) == where.only_deleted
     if where.is_scoped:
-        accepted &= _check_owner(columns, places, where)
+        accepted &= _check_owner(take, flags, places, where)
     if where.session_id is not None or where.session is not None or not where.all_sessions:
-        accepted &= _check_session(columns, places, where)
+        accepted &= _check_session(take, flags, places, where)
     if where.origins:
         types = [_TYPES[origin] for origin in where.origins if origin in _TYPES]
         accepted &= np.isin(flags & (MESSAGE | DOCUMENT), types)
     if where.since is not None:
-        accepted &= columns["said_at"][places] >= to_int(where.since)
+        accepted &= take("said_at", places) >= to_int(where.since)
     if where.until is not None:
-        accepted &= columns["said_at"][places] < to_int(where.until)
+        accepted &= take("said_at", places) < to_int(where.until)
     return accepted
 
 
-def _check_owner(columns: Mapping[str, NDArray[Any]], places: NDArray[Any], where: Filter) -> Mask:
+def _check_owner(take: Take, flags: NDArray[Any], places: NDArray[Any], where: Filter) -> Mask:
     """Return which texts are of the filter's project and user, or of all."""
-    flags = columns["flags"][places]
-    project, user = columns["project"][places], columns["user"][places]
+    project, user = take("project", places), take("user", places)
     accepted: Mask = np.ones(len(places), bool)
     if where.project is not None:
         own = (project == _hash(where.project)) | (flags & GLOBAL > 0)
@@ -75,17 +75,15 @@ def _check_owner(columns: Mapping[str, NDArray[Any]], places: NDArray[Any], wher
     has_owner: Mask = (flags & MESSAGE == 0) | (project != _NOBODY) | (user != _NOBODY)
     for name in (where.session_id, where.session):
         if name is not None:
-            has_owner |= columns["session"][places] == _hash(name)
+            has_owner |= take("session", places) == _hash(name)
     accepted &= has_owner
     return accepted
 
 
-def _check_session(
-    columns: Mapping[str, NDArray[Any]], places: NDArray[Any], where: Filter
-) -> Mask:
+def _check_session(take: Take, flags: NDArray[Any], places: NDArray[Any], where: Filter) -> Mask:
     """Return which texts the filter's session sees."""
-    session = columns["session"][places]
-    is_open: Mask = columns["flags"][places] & SESSION == 0
+    session = take("session", places)
+    is_open: Mask = flags & SESSION == 0
     if where.session_id is not None:
         is_open |= session == _hash(where.session_id)
     elif where.all_sessions or where.session is not None:

@@ -10,23 +10,27 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from math import log
+from typing import TYPE_CHECKING, NamedTuple
 
 import apsw
 import numpy as np
 from numpy.typing import NDArray
 
-from muisti.ports.search import WordCounts
 from muisti.recall.matching import FIELD_WEIGHTS, K1
+from muisti.recall.speaker import find_speaker
 from muisti.storage.sqlite.cosines import decode_vectors
 from muisti.storage.sqlite.rows import fetch
 from muisti.storage.sqlite.snapshot.build import (
+    COLUMNS,
     NO_WORDS,
+    REPLACED,
     ROWS,
     Row,
     hash_word,
 )
 from muisti.storage.sqlite.snapshot.scope import Mask, check_scope
+from muisti.storage.sqlite.validity import COUNTS
 from muisti.storage.sqlite.vector_spaces import to_json
 
 if TYPE_CHECKING:
@@ -35,22 +39,85 @@ if TYPE_CHECKING:
 
 B = 0.75
 """The constant of bm25 for the length of a text."""
+FEW = 8
+"""Up to so many postings for each text, all are looked at; in more of them, texts are sought."""
 Places = NDArray[np.int64]
 Scores = NDArray[np.float64]
+_REPLACED_BY = f"""
+SELECT t.n FROM json_each(?) j CROSS JOIN entries s ON s.n = j.value
+CROSS JOIN links l ON l.source = s.id CROSS JOIN entries t ON t.id = l.target WHERE {COUNTS}
+"""
 
 
 class RecentRows:
     """The rows that changed since the snapshot. Only ever appended to."""
 
-    def __init__(self) -> None:
-        self.rows: list[Row] = []
+    def __init__(self, first_speaker: int) -> None:
+        self.first_speaker = first_speaker
+        """The number of the first of `speakers`: lower ones are those of the snapshot."""
+        self.columns: dict[str, Array] = {name: np.zeros(64, COLUMNS[name]) for name in COLUMNS}
+        """With spare capacity."""
+        self.count = 0
+        self.speakers: list[str] = []
         self.counts: list[Counter[str]] = []
         """The weighted counts of the words of each row."""
-        self.lengths: list[int] = []
         self.postings: dict[str, list[int]] = {}
         """The rows that have a word."""
         self.vectors: list[tuple[int, int, int, bytes]] = []
         """The row, the ends of the piece, and the vector as 32-bit floats."""
+
+    def append(self, row: Row) -> int:
+        """Add a row. Return its number of words."""
+        at = self.count
+        if at == len(self.columns["n"]):
+            self.columns = {
+                name: np.concatenate([column, np.zeros_like(column)])
+                for name, column in self.columns.items()
+            }
+        words: Counter[str] = Counter()
+        length = 0
+        for text, weight in zip((row.title, row.labels, row.body), FIELD_WEIGHTS, strict=True):
+            split = text.split()
+            length += len(split)
+            for word in split:
+                words[word] += int(weight)
+        speaker = find_speaker(row.opening)
+        number = 0
+        if speaker:
+            self.speakers.append(speaker)
+            number = self.first_speaker + len(self.speakers) - 1
+        cells = row.describe(lambda name: 0 if name is None else hash_word(name), number)
+        for name, cell in zip(COLUMNS, (*cells, length, len(split)), strict=True):
+            self.columns[name][at] = cell
+        self.counts.append(words)
+        for word in words:
+            self.postings.setdefault(word, []).append(at)
+        self.count = at + 1
+        return length
+
+
+class Matches(NamedTuple):
+    """Texts that have any of some words."""
+
+    places: Places
+    """The place of a text is here once for each word that it has."""
+    scores: Scores
+    """bm25, by place."""
+    words: int
+    """How many of the words any text has."""
+
+    def choose_best(self, count: int | None) -> tuple[Places, Scores]:
+        """Return the `count` best texts, and some more, in no order; None: all."""
+        places = self.places
+        if count is not None and len(places) > count * self.words:
+            scores = self.scores[places]
+            last = len(places) - count * self.words
+            places = places[scores >= np.partition(scores, last)[last]]
+        ordered = np.sort(places)
+        is_first = np.ones(len(ordered), bool)
+        is_first[1:] = ordered[1:] != ordered[:-1]
+        distinct: Places = ordered[is_first]
+        return distinct, self.scores[distinct]
 
 
 class SearchTable:
@@ -62,7 +129,7 @@ class SearchTable:
         """The vector space that it has the vectors of."""
         self.size = len(columns["n"])
         """The number of texts in the snapshot."""
-        self.recent_rows = RecentRows()
+        self.recent_rows = RecentRows(len(columns["speaker_end"]))
         self.recent_count = 0
         self.vector_count = 0
         self._recent_places: dict[int, int] = {}
@@ -72,13 +139,13 @@ class SearchTable:
         """The number of texts in the word index, for bm25."""
         self._tokens = tokens
         self._changed_sessions: frozenset[int] = frozenset()
-        self._scope: dict[str, Array] | None = None
+        self._replaced: frozenset[int] = frozenset()
+        """Rows that a changed row supersedes, or did."""
 
     def extend(self, db: apsw.Connection, numbers: Sequence[int]) -> SearchTable:
         """Return a table in which these rows are as the index has them now."""
         new = SearchTable.__new__(SearchTable)
         new.__dict__.update(self.__dict__)
-        new._scope = None
         recent = self.recent_rows
         alive = self.alive
         if alive is None:
@@ -87,37 +154,25 @@ class SearchTable:
         rows = fetch(db, f"{ROWS} WHERE e.n IN (SELECT value FROM json_each(?))", (wanted,))
         alive = np.concatenate([alive, np.ones(len(rows), bool)])
         new._recent_places = places = dict(self._recent_places)
-        columns = self._scope_columns()
         replaced = self.find_places(numbers)
         replaced = replaced[replaced >= 0]
         alive[replaced] = False
-        new._texts -= int((columns["flags"][replaced] & NO_WORDS == 0).sum())
-        new._tokens -= int(columns["length"][replaced].sum())
-        sessions = {*self._changed_sessions, *columns["session"][replaced].tolist()}
+        new._texts -= int((self.take("flags", replaced) & NO_WORDS == 0).sum())
+        new._tokens -= int(self.take("length", replaced).sum())
+        sessions = {*self._changed_sessions, *self.take("session", replaced).tolist()}
         for n in numbers:
             places.pop(n, None)
         for cells in rows:
             row = Row(*cells)
-            words: Counter[str] = Counter()
-            length = 0
-            for text, weight in zip((row.title, row.labels, row.body), FIELD_WEIGHTS, strict=True):
-                split = text.split()
-                length += len(split)
-                for word in split:
-                    words[word] += int(weight)
-            at = len(recent.rows)
-            recent.rows.append(row._replace(title="", labels="", body=""))
-            recent.counts.append(words)
-            recent.lengths.append(length)
-            for word in words:
-                recent.postings.setdefault(word, []).append(at)
-            places[row.n] = self.size + at
+            places[row.n] = self.size + recent.count
+            new._tokens += recent.append(row)
             new._texts += row.flags & NO_WORDS == 0
-            new._tokens += length
             sessions.add(0 if row.session_id is None else hash_word(row.session_id))
         new.alive = alive
         new._changed_sessions = frozenset(sessions - {0})
-        new.recent_count = len(recent.rows)
+        superseded = fetch(db, _REPLACED_BY, (wanted,))
+        new._replaced = self._replaced.union(n for (n,) in superseded)
+        new.recent_count = recent.count
         if self.space is not None and rows:
             new._read_vectors(db, wanted)
         return new
@@ -143,35 +198,57 @@ class SearchTable:
         if self.alive is not None:
             for at, n in enumerate(numbers):
                 places[at] = self._recent_places.get(n, places[at])
-            places[(places >= 0) & ~self.alive[places]] = -1
+            is_dead = places >= 0
+            is_dead[is_dead] = ~self.alive[places[is_dead]]
+            places[is_dead] = -1
         return places
 
-    def get_numbers(self, places: Places) -> list[int]:
-        """Return the row numbers of places."""
-        base = self.columns["n"]
-        if not self.recent_count:
-            found: list[int] = base[places].tolist()
-            return found
-        rows = self.recent_rows.rows
-        return [
-            int(base[place]) if place < self.size else rows[place - self.size].n
-            for place in places.tolist()
-        ]
+    def take(self, name: str, places: Places) -> Array:
+        """Return the values of a column at places."""
+        base = self.columns[name]
+        is_recent = places >= self.size
+        if not self.recent_count or not is_recent.any():
+            return base[places]
+        recent = self.recent_rows.columns[name]
+        if not self.size:
+            return recent[places]
+        values = base[np.where(is_recent, 0, places)]
+        values[is_recent] = recent[places[is_recent] - self.size]
+        return values
+
+    def get_speaker(self, number: int) -> str:
+        """Return the name of a speaker."""
+        first = self.recent_rows.first_speaker
+        if number >= first:
+            return self.recent_rows.speakers[number - first]
+        start = int(self.columns["speaker_end"][number - 1]) if number else 0
+        name = self.columns["speaker_name"][start : int(self.columns["speaker_end"][number])]
+        return name.tobytes().decode("utf-8", "replace")
+
+    def find_replaced(self, places: Places) -> Places:
+        """Return those of these places that another memory may supersede."""
+        is_replaced = self.take("flags", places) & REPLACED > 0
+        if self._replaced:
+            is_replaced |= np.isin(self.take("n", places), list(self._replaced))
+        return places[is_replaced]
 
     # -- Words
 
-    def _read_postings(self, word: str) -> tuple[Places, Scores]:
-        """Return the living places of a word, and its weighted counts there."""
+    def _find_postings(self, word: str) -> tuple[Array, Array]:
+        """Return the places of a word in the snapshot, sorted, and its weighted counts there."""
         columns = self.columns
         hashes = columns["word_hash"]
         wanted = np.uint64(hash_word(word))
         at = int(np.searchsorted(hashes, wanted))
-        places: Places = np.zeros(0, np.int64)
-        counts: Scores = np.zeros(0)
+        start = end = 0
         if at < len(hashes) and hashes[at] == wanted:
             start, end = columns["word_start"][at : at + 2].tolist()
-            places = columns["posting_text"][start:end].astype(np.int64)
-            counts = columns["posting_count"][start:end].astype(np.float64)
+        return columns["posting_text"][start:end], columns["posting_count"][start:end]
+
+    def _read_postings(self, word: str) -> tuple[Places, Scores]:
+        """Return the living places of a word, and its weighted counts there."""
+        found, times = self._find_postings(word)
+        places, counts = found.astype(np.int64), times.astype(np.float64)
         if self.alive is None:
             return places, counts
         recent = [at for at in self.recent_rows.postings.get(word, ()) if at < self.recent_count]
@@ -183,124 +260,87 @@ class SearchTable:
             places, counts = places[living], counts[living]
         return places, counts
 
-    def _get_lengths(self, places: Places) -> Scores:
-        if not self.recent_count:
-            lengths: Scores = self.columns["length"][places].astype(np.float64)
-            return lengths
-        return self._scope_columns()["length"][places].astype(np.float64)
-
-    def match(self, words: Iterable[str], where: Filter) -> tuple[Places, Scores]:
-        """Return all texts in scope that have any of these words, with bm25, in no order.
+    def match(self, words: Iterable[str]) -> Matches:
+        """Return all texts that have any of these words, with bm25.
 
         As FTS5 computes it: the counts of a word are weighted by field, lengths are not.
         """
+        found = [postings for word in words if len((postings := self._read_postings(word))[0])]
         scores: Scores = np.zeros(self.size + self.recent_count)
-        found: list[Places] = []
-        average = self._tokens / max(1, self._texts)
-        for word in words:
-            places, counts = self._read_postings(word)
-            if not len(places):
-                continue
-            idf = np.log((self._texts - len(places) + 0.5) / (len(places) + 0.5))
-            length = self._get_lengths(places)
-            dampening = K1 * (1 - B + B * length / average)
-            found.append(places[scores[places] == 0])
-            scores[places] += max(1e-6, idf) * (counts * (K1 + 1)) / (counts + dampening)
         if not found:
-            return np.zeros(0, np.int64), np.zeros(0)
-        places = np.concatenate(found)
-        places = places[self.is_in_scope(places, where)]
-        return places, scores[places]
+            return Matches(np.zeros(0, np.int64), scores, 0)
+        having = [len(places) for places, _ in found]
+        weights = [
+            max(1e-6, log((self._texts - count + 0.5) / (count + 0.5))) * (K1 + 1)
+            for count in having
+        ]
+        places = np.concatenate([one for one, _ in found])
+        counts = np.concatenate([one for _, one in found])
+        average = self._tokens / max(1, self._texts)
+        dampened = self.take("length", places) * (K1 * B / average)
+        dampened += counts
+        dampened += K1 * (1 - B)
+        counts *= np.repeat(weights, having)
+        np.add.at(scores, places, counts / dampened)
+        return Matches(places, scores, len(found))
 
-    def choose_best(self, scores: Scores, take: int) -> Places:
-        """Return where the best scores are, and all that equal the last of them, in no order."""
-        if len(scores) <= take:
-            return np.arange(len(scores))
-        least = np.partition(scores, len(scores) - take)[len(scores) - take]
-        return np.flatnonzero(scores >= least)
+    def count_words(
+        self, texts: Places, positions: NDArray[np.int32], words: Iterable[str]
+    ) -> dict[str, Scores]:
+        """Return how often words occur in texts: a column for each word that any of them has.
 
-    def count_words(self, numbers: Sequence[int], words: Sequence[str]) -> WordCounts:
-        """Return how often words occur in the texts of these rows."""
-        places = self.find_places(numbers)
-        if not len(places):
-            return WordCounts([], {})
-        flags = self._scope_columns()["flags"][places]
-        is_indexed = (places >= 0) & (flags & NO_WORDS == 0)
-        lengths = np.where(is_indexed, self._get_lengths(places), -1).astype(np.int64)
-        order = np.argsort(places)
-        ordered = places[order]
-        counts: dict[str, dict[int, float]] = {}
+        `positions` has the position of each text, by place; for other places the number of texts.
+        The columns have one more number, which is 0.
+        """
+        count = len(texts)
+        recent = np.flatnonzero(texts >= self.size).tolist()
+        found: dict[str, Scores] = {}
+        ordered: Array | None = None
         for word in words:
-            having, times = self._read_postings(word)
-            if len(having):
+            having, times = self._find_postings(word)
+            column = np.zeros(count + 1)
+            if len(having) < FEW * count:
+                column[positions[having]] = times
+            else:
+                if ordered is None:
+                    ordered = np.sort(texts).astype(np.uint32)
                 at = np.searchsorted(having, ordered)
                 at[at == len(having)] = 0
-                same = np.flatnonzero(having[at] == ordered)
-                pairs = zip(order[same].tolist(), times[at[same]].tolist(), strict=True)
-                counts[word] = dict(pairs)
-        return WordCounts(lengths.tolist(), counts)
+                same = having[at] == ordered
+                column[positions[ordered[same]]] = times[at[same]]
+            for at_position in recent:
+                counts = self.recent_rows.counts[int(texts[at_position]) - self.size]
+                column[at_position] = counts.get(word, 0)
+            column[count] = 0.0
+            if column.any():
+                found[word] = column
+        return found
 
     # -- Scope
 
-    def _scope_columns(self) -> Mapping[str, Array]:
-        """Return the columns of the scope with recent rows."""
-        if not self.recent_count:
-            return self.columns
-        if self._scope is None:
-            rows = self.recent_rows.rows[: self.recent_count]
-            scope = {"flags": np.array([row.flags for row in rows], np.uint8)}
-            for name in ("project", "user"):
-                hashes = [hash_word(getattr(row, name)) for row in rows]
-                scope[name] = np.array(hashes, np.uint64)
-            sessions = [0 if row.session_id is None else hash_word(row.session_id) for row in rows]
-            scope["session"] = np.array(sessions, np.uint64)
-            scope["said_at"] = np.array([row.said_at for row in rows], np.int64)
-            scope["length"] = np.array(self.recent_rows.lengths[: self.recent_count], np.uint32)
-            self._scope = {
-                name: np.concatenate([self.columns[name], column]) for name, column in scope.items()
-            }
-        return self._scope
-
     def is_in_scope(self, places: Places, where: Filter) -> Mask:
         """Return which texts the scope of a filter accepts; see `has_only_scope`."""
-        return check_scope(self._scope_columns(), places, where)
+        return check_scope(self.take, places, where)
 
     # -- Neighbours
 
-    def find_sides(
-        self, numbers: Sequence[int]
-    ) -> tuple[dict[int, tuple[list[int], list[int]]], list[int]]:
-        """Return the rows of two texts before and two after each in its session, nearest first.
+    def find_sides(self, places: Places) -> tuple[Places, Mask]:
+        """Return the places of the neighbours of texts in their sessions, in four rows.
 
-        Texts without a session are left out. Also return the rows of sessions that changed since
-        the snapshot: their neighbours must be read from the index.
+        Right before, before that, right after, after that; -1 for a missing one. Also return which
+        texts are of sessions that changed since the snapshot: their neighbours must be read from
+        the index.
         """
-        places = self.find_places(numbers)
-        found: dict[int, tuple[list[int], list[int]]] = {}
-        unsure = [numbers[at] for at in np.flatnonzero(places < 0).tolist()]
-        before, after = self.columns["before"], self.columns["after"]
-        rows, base = self.columns["n"], np.flatnonzero((places >= 0) & (places < self.size))
-        sessions = self.columns["session"][places[base]]
-        base, sessions = base[sessions > 0], sessions[sessions > 0]
-        if not len(base) and not self.recent_count:
-            return {}, unsure
+        sessions = self.take("session", places)
+        is_recent = places >= self.size
+        changed = is_recent & (sessions > 0)
         if self._changed_sessions:
-            changed = np.isin(sessions, np.array(list(self._changed_sessions), np.uint64))
-            unsure += [numbers[at] for at in base[changed].tolist()]
-            base = base[~changed]
-        sides = []
-        for steps in (before, after):
-            first = steps[places[base]]
-            second = np.where(first >= 0, steps[first], -1)
-            sides.append([column.tolist() for column in (first, second)])
-        names = rows[np.maximum(np.array(sides, np.int64).reshape(4, -1), 0)].tolist()
-        for at, index in enumerate(base.tolist()):
-            ends = [
-                [names[2 * side + step][at] for step in (0, 1) if sides[side][step][at] >= 0]
-                for side in (0, 1)
-            ]
-            found[numbers[index]] = (ends[0], ends[1])
-        for at in np.flatnonzero(places >= self.size).tolist():
-            if self.recent_rows.rows[int(places[at]) - self.size].session_id is not None:
-                unsure.append(numbers[at])
-        return found, unsure
+            changed |= np.isin(sessions, np.array(list(self._changed_sessions), np.uint64))
+        base = np.where(is_recent, 0, places)
+        sides = np.full((4, len(places)), -1, np.int64)
+        if self.size:
+            for row, name in ((0, "before"), (2, "after")):
+                steps = self.columns[name]
+                sides[row] = first = np.where(is_recent, -1, steps[base])
+                sides[row + 1] = np.where(first >= 0, steps[np.maximum(first, 0)], -1)
+        return sides, changed
