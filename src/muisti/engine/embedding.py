@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
+from functools import cached_property
 from pathlib import Path
-from typing import Concatenate
+from typing import TYPE_CHECKING, Concatenate
 
 from muisti.engine.runtime import P, R
 from muisti.engine.search import Search
 from muisti.errors import EmbedderProblem
 from muisti.model import Memory
-from muisti.ports import Progress, Services
 from muisti.ports.waiting import limit_wait
-from muisti.remember.embedding_worker import EmbeddingWorker
+
+if TYPE_CHECKING:
+    from muisti.ports import Progress, Services
+    from muisti.remember.embedding_worker import EmbeddingWorker
 
 
 class Embedding(Search):
@@ -21,7 +24,15 @@ class Embedding(Search):
 
     def __init__(self, services: Services, root: Path) -> None:
         super().__init__(services, root)
-        self._embedding_worker = EmbeddingWorker(services)
+        if services.use_threads:
+            self._embedding_worker  # noqa: B018  # made before several threads ask for it
+
+    @cached_property
+    def _embedding_worker(self) -> EmbeddingWorker:
+        """Embeds what is missing. A command makes it on first use: it imports the write path."""
+        from muisti.remember.embedding_worker import EmbeddingWorker
+
+        return EmbeddingWorker(self._services)
 
     def warm_up(self) -> None:
         """Load the embedding model in the background, so that the first search does not wait."""
@@ -29,21 +40,22 @@ class Embedding(Search):
 
     def close(self) -> None:
         """Stop embedding and close the vault."""
-        if not self._closed:
+        if not self._closed and "_embedding_worker" in self.__dict__:
             self._embedding_worker.close()
         super().close()
 
     @property
     def embedding_postponed(self) -> bool:
         """Whether memories are left to be embedded by another process. For the command line."""
-        return self._embedding_worker.postponed
+        return "_embedding_worker" in self.__dict__ and self._embedding_worker.postponed
 
     def _read_index(
         self, operation: Callable[Concatenate[Services, P], R], *args: P.args, **kwargs: P.kwargs
     ) -> R:
         """Run an operation that does not wait for background work or, for long, for a server."""
+        worker: EmbeddingWorker | None = self.__dict__.get("_embedding_worker")
         with (
-            self._embedding_worker.give_way(),
+            worker.give_way() if worker is not None else nullcontext(),
             limit_wait(self.settings.embedder_query_timeout),
         ):
             return super()._read_index(operation, *args, **kwargs)

@@ -83,6 +83,8 @@ GROUPS = {
     },
 }
 """The groups of `muisti --help`: each command and the module that defines it."""
+GC_THRESHOLD = 100_000
+"""New objects before the garbage collector runs. Importing makes many, which all stay."""
 MODULES = {name: module for group in GROUPS.values() for name, module in group.items()}
 
 
@@ -92,14 +94,24 @@ def main() -> None:
         from muisti.surfaces.hooks.run import main as run_hook
 
         run_hook(sys.argv[2:])
-    if sys.argv[1:2] == ["search"]:
+    is_search = sys.argv[1:2] == ["search"]
+    if is_search:
+        import gc
+
         from muisti.surfaces.warm.client import run_search
 
         if run_search(sys.argv[2:]):
             return
+        gc.set_threshold(GC_THRESHOLD)
     from muisti.surfaces.cli.group import run
 
     run()
+    if is_search:
+        import os
+
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)  # the vault is closed; taking the modules apart takes as long as a search
 
 
 def __getattr__(name: str) -> object:

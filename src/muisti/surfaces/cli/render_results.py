@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING
 from muisti.model import CompactResult, EntryType, Memory, SearchResult
 from muisti.model.validity import is_outdated
 from muisti.recall.snippet import make_snippet
+from muisti.surfaces.cli import plain
 from muisti.surfaces.cli.render import (
     LONGEST_NAME,
     Outdated,
@@ -27,7 +27,9 @@ from muisti.surfaces.cli.render import (
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.text import Text
+
+Line = tuple[int, str, str]
+"""By how much a line is indented, its text, and its style."""
 
 INDENT = 2
 LINES_AROUND = 4
@@ -48,16 +50,23 @@ def count_screen_lines() -> int | None:
     """Return how many lines of results fit on the screen; None if they are not on a screen."""
     if not sys.stdout.isatty():
         return None
-    return max(MIN_LINES, shutil.get_terminal_size().lines - LINES_AROUND)
+    from shutil import get_terminal_size  # slow to import
+
+    return max(MIN_LINES, get_terminal_size().lines - LINES_AROUND)
 
 
 def cut(text: str, width: int) -> str:
     """Return what fits into so many columns, between words if possible."""
-    from rich.cells import cell_len, chop_cells
+    if plain.is_narrow(text):
+        if len(text) <= width:
+            return text
+        kept = text[: max(1, width - 1)]
+    else:
+        from rich.cells import cell_len, chop_cells
 
-    if cell_len(text) <= width:
-        return text
-    kept = chop_cells(text, max(1, width - 1))[0]
+        if cell_len(text) <= width:
+            return text
+        kept = chop_cells(text, max(1, width - 1))[0]
     if not text[len(kept) : len(kept) + 1].isspace() and kept.rfind(" ") > len(kept) * 2 // 3:
         kept = kept[: kept.rfind(" ")]
     return f"{kept.rstrip()}…"
@@ -110,30 +119,26 @@ def print_results(
     Brief: one line of text. Most lines: stop before there are more, but print at least one result.
     Return how many results and how many lines were printed.
     """
-    console = new_console()
+    width, console = plain.get_width(), None
+    if width is None:
+        console = new_console()
+        width = console.width
     printed = 0
     for number, result in enumerate(results):
-        lines = _format_result(result, console, now, outdated, brief=brief)
+        lines, words = _format_result(result, width, now, outdated, brief=brief)
         if most_lines is not None and number and printed + len(lines) > most_lines:
             return number, printed
-        for line in lines:
-            console.print(line, soft_wrap=True)
+        _print_lines(lines, console, words)
         printed += len(lines)
     return len(results), printed
 
 
 def _format_result(
-    result: SearchResult,
-    console: Console,
-    now: datetime,
-    outdated: Outdated | None,
-    *,
-    brief: bool,
-) -> list[Text]:
-    from rich.text import Text
-
-    memory, width = result.memory, max(10, console.width - INDENT)
-    headline = cut(replace_unprintable(memory.title), console.width)
+    result: SearchResult, columns: int, now: datetime, outdated: Outdated | None, *, brief: bool
+) -> tuple[list[Line], str]:
+    """Return the lines of a result, and a pattern of the words that matched."""
+    memory, width = result.memory, max(10, columns - INDENT)
+    headline = cut(replace_unprintable(memory.title), columns)
     meta = format_meta(
         short_id(memory.id),
         f"{result.score:.2f}",
@@ -141,32 +146,40 @@ def _format_result(
         format_age(memory.created_at, now),
         _name_owner(memory),
     )
-    lines = [Text(headline, style="bold"), _indent(meta, width, "dim")]
+    lines = [(0, headline, "bold"), (INDENT, cut(meta, width), "dim")]
     if result.outdated:
-        lines.append(_indent(format_outdated(memory.id, outdated), width, "red"))
+        lines.append((INDENT, cut(format_outdated(memory.id, outdated), width), "red"))
     matched = result.why[0].note.removeprefix("matched ") if result.why else ""
     stems = frozenset(matched.split(", "))
     room = 1 if brief else 2 + SNIPPET_LINES - len(lines)
     excerpt = make_excerpt(memory, headline, stems, room * width)
-    lines += [_indent(line, width) for line in _wrap(excerpt, console, width, room)]
-    words = "|".join(re.escape(stem) for stem in stems if len(stem) > 1)
-    if words:
-        for line in (lines[0], *lines[2:]):
+    lines += [(INDENT, cut(line, width), "") for line in wrap(excerpt, width, room)]
+    return lines, "|".join(re.escape(stem) for stem in stems if len(stem) > 1)
+
+
+def _print_lines(lines: Sequence[Line], console: Console | None, words: str = "") -> None:
+    """Print lines, with matching words highlighted; without a console, as plain text."""
+    if console is None and not any({"\t", "\n"} & set(text) for _, text, _ in lines):
+        sys.stdout.write("".join(f"{' ' * indent}{text}\n" for indent, text, _ in lines))
+        sys.stdout.flush()
+        return
+    from rich.text import Text
+
+    console = console or new_console()
+    for number, (indent, text, style) in enumerate(lines):
+        line = Text(" " * indent).append(text, style=style) if indent else Text(text, style=style)
+        if words and number != 1:
             line.highlight_regex(rf"(?i)\b(?:{words})\w*", "yellow")
-    return lines
+        console.print(line, soft_wrap=True)
 
 
-def _indent(text: str, width: int, style: str = "") -> Text:
-    from rich.text import Text
-
-    return Text(" " * INDENT).append(cut(text, width), style=style)
-
-
-def _wrap(text: str, console: Console, width: int, most: int) -> list[str]:
+def wrap(text: str, width: int, most: int) -> list[str]:
     """Return at most so many lines; the last one ends with … if there are more."""
-    from rich.text import Text
+    lines = plain.wrap_narrow(text, width) if plain.is_narrow(text) else None
+    if lines is None:
+        from rich.text import Text
 
-    lines = [line.plain.rstrip() for line in Text(text).wrap(console, width)] if text else []
+        lines = [line.plain.rstrip() for line in Text(text).wrap(new_console(), width)]
     if len(lines) > most:
         rest = " ".join(lines[most - 1 :])
         lines = [*lines[: most - 1], cut(rest, width)]
@@ -217,14 +230,11 @@ def _mark_title(title: str, mark: str, *, is_deleted: bool = False) -> str:
 
 def _print_entry(title: str, meta: Iterable[str], mark: str, console: Console) -> None:
     """Print one memory on two lines, or three if it has a mark."""
-    from rich.text import Text
-
     width = max(10, console.width - INDENT)
-    lines = [Text(cut(title, console.width)), _indent(format_meta(*meta), width, "dim")]
+    lines = [(0, cut(title, console.width), ""), (INDENT, cut(format_meta(*meta), width), "dim")]
     if mark:
-        lines.append(_indent(mark, width, "red"))
-    for line in lines:
-        console.print(line, soft_wrap=True)
+        lines.append((INDENT, cut(mark, width), "red"))
+    _print_lines(lines, console)
 
 
 def print_compact(
