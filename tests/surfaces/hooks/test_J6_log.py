@@ -9,9 +9,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from muisti.surfaces.hooks import log
 from muisti.surfaces.hooks.paths import get_state_folder
+from muisti.text.private_tags import remove_private
+from muisti.text.secrets import redact_secrets
 
 AT = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
 
@@ -97,3 +101,23 @@ def test_J6_the_place_is_the_usual_one(monkeypatch: pytest.MonkeyPatch, base: st
     if base == "relative":
         monkeypatch.delenv("XDG_STATE_HOME")
     assert get_state_folder() == Path(platformdirs.user_state_path("muisti", appauthor=False))
+
+
+@given(st.from_regex(log._HARMLESS, fullmatch=True))
+def test_C1_what_counts_as_harmless_has_no_secret(text: str) -> None:
+    assert redact_secrets(remove_private(text)) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "claude-code",
+        "vscode",
+        "/home/anna/.local/share/muisti/vault",
+        "3 memories recalled in project web-shop",
+        "1 memory recalled",
+        "",
+    ],
+)
+def test_J6_usual_texts_count_as_harmless(text: str) -> None:
+    assert log._HARMLESS.fullmatch(text), "the hook would load the module that finds secrets"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,8 +13,10 @@ import pytest
 from muisti.locations import locate_vault
 from muisti.settings import find_vault, get_own_vault, is_foreign
 from muisti.surfaces.warm import client, protocol
+from tests.surfaces.test_lean_imports import run
+from tests.surfaces.warm.conftest import World
 
-HEAVY = ("apsw", "click", "dataclasses", "muisti.settings", "numpy", "pathlib", "rich", "typing")
+HEAVY = ("apsw", "click", "dataclasses", "hashlib", "muisti.settings", "numpy", "rich", "typing")
 
 
 @pytest.mark.parametrize(
@@ -69,7 +73,23 @@ def test_little_is_imported() -> None:
     code = "import sys; from muisti.surfaces.warm import client; print(*sys.modules)"
     command = [sys.executable, "-P", "-S", "-c", f"import sys; sys.path[:] = {sys.path!r}; {code}"]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
-    assert not set(HEAVY) & set(done.stdout.split())
+    assert {*HEAVY, "pathlib"} & set(done.stdout.split()) == set()
+
+
+def test_J6_a_hook_that_asks_imports_little(world: World) -> None:
+    world.start()
+    session = "7d1f3c52-0d4e-4b55-9c1f-1f2a3b4c5d6e"
+    prompt = {"session_id": session, "cwd": "/", "prompt": "Which database, PostgreSQL?"}
+    place = f"/tmp/m{os.getpid()}"  # plain, as people's folders are: the log has to check others
+    os.symlink(world.vault, place)
+    try:
+        arguments = ("hook", "UserPromptSubmit", "--agent", "claude-code", "--vault", place)
+        output, modules = run(*arguments, data=json.dumps(prompt).encode())
+    finally:
+        os.unlink(place)
+    assert b"PostgreSQL" in output
+    assert world.answered() == 1
+    assert {*HEAVY, "muisti.text.secrets"} & modules == set()
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ import pytest
 
 from muisti import __version__
 from muisti.surfaces.warm import client, protocol
-from tests.surfaces.warm.conftest import World, socket_path, wait_for
+from tests.surfaces.warm.conftest import MAIN, World, socket_path, wait_for
 
 Behaviour = Callable[[socket.socket, dict[str, object]], None]
 
@@ -135,6 +135,28 @@ def test_K_a_stopped_process_is_not_waited_for(world: World) -> None:
         assert b"PostgreSQL" in world.search("which database").stdout
     finally:
         os.kill(process.pid, signal.SIGCONT)
+
+
+def test_K_a_process_that_is_killed_in_the_middle_of_an_answer(world: World) -> None:
+    expected = world.cold("which database")
+    process = world.start(beat=30)
+    os.kill(process.pid, signal.SIGSTOP)  # it accepts connections, and does not answer
+    command = [sys.executable, "-P", "-c", MAIN, "search", "--vault", str(world.vault)]
+    command += ["which database"]
+    searching = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    descriptors = Path(f"/proc/{searching.pid}/fd")
+
+    def is_asking() -> bool:
+        with suppress(OSError):
+            return any(os.readlink(fd).startswith("socket:") for fd in descriptors.iterdir())
+        return False
+
+    wait_for(is_asking)
+    os.kill(process.pid, signal.SIGKILL)
+    output, notes = searching.communicate()
+    assert (output, notes) == (expected.stdout, expected.stderr)
+    assert searching.returncode == 0
+    assert b"PostgreSQL" in output
 
 
 def test_K_others_could_change_the_folder(world: World) -> None:

@@ -11,7 +11,6 @@ import errno
 import json
 import logging
 import os
-import secrets
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -85,7 +84,7 @@ class ConsentList:
 
     def add(self, root: Path) -> None:
         """Record the consent. Raises VaultError, VaultBusy."""
-        consent_id = secrets.token_hex(16)
+        consent_id = os.urandom(16).hex()
         path = os.path.realpath(root)
         with disk_errors(root):
             self._write_id(Path(path), consent_id)
@@ -146,7 +145,7 @@ class ConsentList:
                 self._replace(self.path, text.encode() + b"\n")
 
     def _replace(self, path: Path, data: bytes) -> None:
-        temporary = path.with_name(f".{path.name}-{os.getpid()}-{secrets.token_hex(4)}")
+        temporary = path.with_name(f".{path.name}-{os.getpid()}-{os.urandom(4).hex()}")
         self._disk.write_new(temporary, data)
         try:
             self._disk.replace(temporary, path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping
 from typing import Any
 
@@ -45,9 +44,11 @@ _asked_at_option = click.option(
 
 
 def _suggest_next(query: str) -> None:
+    from shlex import quote  # only needed here
+
     note(f"No memories match {query!r}. Try other words, or fewer filters.")
     note("To list all memories: muisti list")
-    note(f"To see why one was not found: muisti explain {shlex.quote(query)} ID")
+    note(f"To see why one was not found: muisti explain {quote(query)} ID")
 
 
 def _print_by_strength(

@@ -22,7 +22,6 @@ from muisti.model.jsonable import to_jsonable
 from muisti.ports import Progress
 from muisti.recall.filters import ALL, FILTERED, OPTIONS, ScopeOptions
 from muisti.settings import is_foreign
-from muisti.surfaces.cli import embedding_process, sync_process
 from muisti.surfaces.project import detect_project
 
 if TYPE_CHECKING:
@@ -244,6 +243,8 @@ def open_to_search(vault: str | None) -> Iterator[Reader]:
 def _begin(memory: Reader) -> None:
     note_trust(memory)
     if memory.sync_postponed:
+        from muisti.surfaces.cli import sync_process
+
         sync_process.wait(Path(memory.location))
 
 
@@ -253,9 +254,13 @@ def _leave_rest(memory: Reader, vault: str | None) -> None:
         return
     root = Path(memory.location)
     if memory.sync_postponed:
+        from muisti.surfaces.cli import sync_process
+
         sys.stdout.flush()
         sync_process.start(root, foreign=is_foreign(root, vault))
     if memory.embedding_postponed:
+        from muisti.surfaces.cli import embedding_process
+
         embedding_process.start(root, foreign=is_foreign(root, vault))
 
 
@@ -459,5 +464,7 @@ def embed_or_leave(memory: Muisti, vault: str | None, *, quiet: bool) -> None:
     if sys.stderr.isatty() and not quiet:
         embed_with_bar(memory, quiet=quiet)
     else:
+        from muisti.surfaces.cli import embedding_process
+
         root = Path(memory.location)
         embedding_process.start(root, foreign=is_foreign(root, vault))

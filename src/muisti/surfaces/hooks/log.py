@@ -24,7 +24,7 @@ MAX_CHARS = 300
 """Characters of a text that are kept."""
 _NAME = r"[a-z0-9]{1,12}(?:[._-][a-z0-9]{1,12}){0,3}"
 _HARMLESS = re.compile(
-    rf"[A-Za-z ]*|(?:/{_NAME})+|\d+ memor(?:y|ies) recalled(?: in project {_NAME})?"
+    rf"[A-Za-z ]*|{_NAME}|(?:/\.?{_NAME})+|\d+ memor(?:y|ies) recalled(?: in project {_NAME})?"
 )
 """Texts without a secret for sure: loading the module that finds secrets takes some time."""
 
