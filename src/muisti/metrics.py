@@ -8,8 +8,10 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-from muisti.model import Histogram, Metrics
+if TYPE_CHECKING:
+    from muisti.model import Metrics
 
 BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 """Upper bounds of the histogram buckets, in seconds; one more bucket has no bound."""
@@ -52,6 +54,8 @@ class MetricsRecorder:
 
     def metrics(self) -> Metrics:
         """Return the current values."""
+        from muisti.model import Histogram, Metrics  # a search only counts
+
         with self._lock:
             latencies = {
                 name: Histogram(BOUNDS, tuple(self._buckets[name]), self._seconds[name])

@@ -48,6 +48,7 @@ HEAVY = {
 """What neither needs. Some of it takes longer to import than a search takes."""
 FOR_HOOKS = HEAVY | {
     "click",
+    "muisti.model.reports",
     "muisti.storage.files.store",
     "muisti.storage.files.sync.reconciler",
     "muisti.surfaces.cli.shared",

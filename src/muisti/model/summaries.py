@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
-from muisti.model.conversations import Message
 from muisti.model.memory import Memory
+
+if TYPE_CHECKING:
+    from muisti.model.conversations import Message  # hooks do not need it
 
 
 def describe_range(memory: Memory) -> str:

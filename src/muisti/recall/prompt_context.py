@@ -8,11 +8,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from muisti.errors import InvalidRequest
-from muisti.model import CORE_SECTIONS, CoreMemory, Memory, Problem
+from muisti.model import CORE_SECTIONS, CoreMemory, Memory
 from muisti.model.validity import is_outdated
 from muisti.recall.fence import CLOSING, OPENING, fence_memory, quote_text
+
+if TYPE_CHECKING:
+    from muisti.model import Problem  # its module is large, and hooks do not need it
 
 _HEAD = "Relevant memories from this session:"
 _FOOT = "Use these memories to provide contextually aware responses."

@@ -19,12 +19,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from muisti.errors import InvalidMemory
-from muisti.model import Exchange
 from muisti.model.fields import Redaction
 from muisti.model.memory import FIELDS
 from muisti.text.private_tags import may_hold_tags, remove_private
 
 if TYPE_CHECKING:
+    from muisti.model import Exchange
     from muisti.settings import Settings
 
 _TEXTS = tuple(field.name for field in FIELDS if field.redaction is Redaction.TEXT)

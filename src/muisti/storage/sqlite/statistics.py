@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import apsw
 
-from muisti.model import Problem, Stats
 from muisti.ports.search import Footprint
 from muisti.storage.sqlite.rows import FROM, fetch, time_or_none, to_time
 from muisti.storage.sqlite.vector_spaces import count_embeddable, read_spaces, to_json
 
 if TYPE_CHECKING:
+    from muisti.model import Problem, Stats
     from muisti.storage.sqlite.connect import Database
     from muisti.storage.sqlite.filters import Condition
 
@@ -27,6 +27,8 @@ class SqliteStatistics:
 
     def stats(self) -> Stats:
         """Return figures about the whole vault."""
+        from muisti.model import Stats  # its module is large, and a search does not need it
+
         sql = f"""SELECT count(*), coalesce(sum(length(m.content)), 0), avg({self._db.salience}),
                   min(m.created_at), max(m.created_at) FROM {FROM} WHERE m.deleted_at IS NULL"""
         with self._db.read_transaction() as db:
@@ -117,6 +119,8 @@ class SqliteStatistics:
 
 def read_problems(db: apsw.Connection) -> list[Problem]:
     """Return the files with problems, sorted by path."""
+    from muisti.model import Problem
+
     rows = fetch(db, "SELECT path, reason FROM problems ORDER BY path")
     return [Problem(path, reason) for path, reason in rows]
 
