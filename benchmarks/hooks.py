@@ -1,9 +1,9 @@
 """What hooks of agents cost and whether they recall the right thing: `python -m benchmarks.hooks
-[--data FOLDER] [--quick]`.
+[--data FOLDER] [--by-meaning] [--quick]`.
 
 Cost: one call in a process of its own on a vault of 10,000 memories, as a ratio to `python -c pass`
 in the same minute. Gate: how often a prompt with an answer in the vault gets it, and how often one
-without gets nothing. The limits of the gate were chosen on the first half of the prompts; told here
+without gets nothing; with `--by-meaning` only that, as the warm process answers. The limits of the gate were chosen on the first half of the prompts; told here
 is the second half.
 """
 
@@ -28,6 +28,7 @@ from benchmarks.quality import AskingClock
 from benchmarks.texts import Writer, vocabulary
 from benchmarks.timing import Times, interleaved, machine
 from muisti import Draft, Muisti, bootstrap
+from muisti.recall.filters import Mode
 from muisti.surfaces.hooks.prompt import MAX_MEMORIES, extract_query, recall_for_prompt
 
 RESULTS = Path(__file__).parent / "results" / "hooks.json"
@@ -132,7 +133,7 @@ def _against(times: Times, bare: Times) -> dict[str, float]:
     return {**times.summary(), "ratio": times.p50 / bare.p50}
 
 
-def gate(data: Path, folder: Path, most: int) -> dict[str, Any]:
+def gate(data: Path, folder: Path, most: int, mode: Mode = "keyword") -> dict[str, Any]:
     """For each vault of real talk or text, what its own prompts, those of others, and routine get."""
     stores = [*datasets.locomo(data)[3:5], datasets.xquad(data, "en"), datasets.longmemeval(data)]
     found = {}
@@ -143,19 +144,23 @@ def gate(data: Path, folder: Path, most: int) -> dict[str, Any]:
             if other.name[:3] != store.name[:3]
             for question in other.questions
         ]
-        with _filled(store, folder / store.name) as memory:
+        with _filled(store, folder / store.name, mode) as memory:
             keys: dict[str, str] = json.loads((folder / store.name / "keys.json").read_text())
             own = _held_out(store.questions, most)
             found[store.name] = {
                 "memories": len(store.documents),
-                "answered": _share(bool(_given(memory, one.text, keys) & one.gold) for one in own),
+                "answered": _share(
+                    bool(_given(memory, one.text, keys, mode) & one.gold) for one in own
+                ),
                 "in the first five of the search": _share(
-                    bool(_searched(memory, one.text, keys) & one.gold) for one in own
+                    bool(_searched(memory, one.text, keys, mode) & one.gold) for one in own
                 ),
                 "nothing for prompts of other vaults": _share(
-                    not _given(memory, one.text, keys) for one in _held_out(others, most)
+                    not _given(memory, one.text, keys, mode) for one in _held_out(others, most)
                 ),
-                "nothing for routine": _share(not _given(memory, text, keys) for text in ROUTINE),
+                "nothing for routine": _share(
+                    not _given(memory, text, keys, mode) for text in ROUTINE
+                ),
             }
     return found
 
@@ -165,15 +170,17 @@ def _held_out(questions: Sequence[Question], most: int) -> list[Question]:
     return shuffled[len(shuffled) // 2 :][:most]
 
 
-def _filled(store: Store, vault: Path) -> Muisti:
+def _filled(store: Store, vault: Path, mode: Mode) -> Muisti:
     """The store as a vault, with which document each memory is."""
     asked = AskingClock(max(one.at for one in store.documents) + timedelta(days=2))
-    settings = {
-        "embedder": "none",
+    settings: dict[str, str | bool] = {
+        "embed_on_save": False,
         "record_recall": False,
         "merge_duplicates": False,
         "propose_links": False,
     }
+    if mode == "keyword":
+        settings["embedder"] = "none"
     memory = bootstrap.open(vault, clock=asked, settings=settings)
     drafts = [
         Draft(content=one.text, session_id=one.group, created_at=one.at) for one in store.documents
@@ -181,22 +188,23 @@ def _filled(store: Store, vault: Path) -> Muisti:
     saved = memory.save_batch(drafts)
     keys = {one.id: document.key for one, document in zip(saved, store.documents, strict=True)}
     (vault / "keys.json").write_text(json.dumps(keys))
+    if mode != "keyword":
+        memory.reindex_missing()
     return memory
 
 
-def _given(memory: Muisti, prompt: str, keys: dict[str, str]) -> set[str]:
+def _given(memory: Muisti, prompt: str, keys: dict[str, str], mode: Mode) -> set[str]:
     question = extract_query(prompt)
     if not question:
         return set()
-    index = bootstrap.open(memory.root, role="hook")
-    return {keys[id_] for id_ in recall_for_prompt(index, question, "", "", set())[1]}
+    # The warm process keeps a vault open; a hook of its own opens one that can only be searched.
+    asked = bootstrap.open(memory.root, role="hook") if mode == "keyword" else memory
+    return {keys[id_] for id_ in recall_for_prompt(asked, question, "", "", set(), mode=mode)[1]}
 
 
-def _searched(memory: Muisti, prompt: str, keys: dict[str, str]) -> set[str]:
-    return {
-        keys[one.memory.id]
-        for one in memory.search(prompt, mode="keyword", limit=MAX_MEMORIES, record=False)
-    }
+def _searched(memory: Muisti, prompt: str, keys: dict[str, str], mode: Mode) -> set[str]:
+    results = memory.search(prompt, mode=mode, limit=MAX_MEMORIES, record=False)
+    return {keys[one.memory.id] for one in results}
 
 
 def _share(happened: Iterator[bool]) -> float:
@@ -213,17 +221,24 @@ def main() -> None:
     parser.add_argument(
         "--quick", action="store_true", help="a small vault and few runs: only to see that it works"
     )
+    parser.add_argument(
+        "--by-meaning", action="store_true", help="only the gate, as with the warm process"
+    )
     chosen = parser.parse_args()
     names = ("locomo_dev.json", "longmemeval_dev.json", "xquad.en.json")
     with tempfile.TemporaryDirectory(prefix="muisti-hooks-") as folder:
         place = Path(folder)
         found: dict[str, Any] = {"machine": machine()}
-        found["cost"] = cost(place, 300 if chosen.quick else SIZE, 2 if chosen.quick else 15)
+        if not chosen.by_meaning:
+            found["cost"] = cost(place, 300 if chosen.quick else SIZE, 2 if chosen.quick else 15)
         gaps = datasets.missing(chosen.data, names)
-        found["gate"] = gaps if gaps else gate(chosen.data, place, 10 if chosen.quick else 250)
+        mode: Mode = "hybrid" if chosen.by_meaning else "keyword"
+        most = 10 if chosen.quick else 250
+        found["gate"] = gaps if gaps else gate(chosen.data, place, most, mode)
     text = json.dumps(found, indent=1)
     print(text)
     if not chosen.quick:
+        RESULTS.parent.mkdir(parents=True, exist_ok=True)
         RESULTS.write_text(text + "\n", "utf-8")
 
 

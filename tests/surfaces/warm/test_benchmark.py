@@ -18,6 +18,7 @@ def test_cold_measures_warm_and_cold(tmp_path: Path) -> None:
     root = Path(__file__).parents[3]
     done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=root)
     assert done.returncode == 0, done.stderr
-    for name in ("muisti search, warm", "muisti search, cold", "UserPromptSubmit, warm"):
+    names = ("muisti search, warm", "muisti search, cold", "UserPromptSubmit, warm")
+    for name in (*names, "muisti search, which answers first", "bare walk"):
         assert name in done.stdout
     wait_for(lambda: not find_processes(tmp_path))
