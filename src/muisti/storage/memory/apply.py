@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 from muisti.model import EntryType, Memory, Sector
 from muisti.ports.rows import IndexChanges, JournalChanges, TextRow
-from muisti.recall.matching import FIELD_WEIGHTS
+from muisti.recall.bm25 import count_occurrences
 from muisti.remember.index_rows import get_own_scope, get_tier, to_microseconds
 from muisti.storage.memory.tables import Entry, Tables, check_text
 
@@ -109,7 +109,7 @@ def _insert(tables: Tables, entry: Entry, before: Mapping[str, Entry]) -> None:
     if entry.is_indexed:
         tables.lengths[memory.id] = entry.length
         tables.total_length += entry.length
-    for word, times in _count_occurrences(entry).items():
+    for word, times in count_occurrences(entry.words).items():
         tables.postings.put(word, memory.id, times)
     for band in entry.bands:
         tables.bands.put(band, memory.id, None)
@@ -134,7 +134,7 @@ def _remove(tables: Tables, entry: Entry) -> None:
     memory = entry.memory
     del tables.entries[memory.id]
     tables.total_length -= tables.lengths.pop(memory.id, 0)
-    for word in _count_occurrences(entry):
+    for word in count_occurrences(entry.words):
         tables.postings.remove(word, memory.id)
     for band in entry.bands:
         tables.bands.remove(band, memory.id)
@@ -146,15 +146,6 @@ def _remove(tables: Tables, entry: Entry) -> None:
         tables.by_conversation.remove(entry.message.conversation, memory.id)
     for link in memory.links:
         tables.links_to.remove(link.target, (memory.id, link.type))
-
-
-def _count_occurrences(entry: Entry) -> dict[str, float]:
-    """Return how often each word occurs, weighted by field."""
-    counts: dict[str, float] = {}
-    for words, weight in zip(entry.words, FIELD_WEIGHTS, strict=True):
-        for word in words.split():
-            counts[word] = counts.get(word, 0.0) + weight
-    return counts
 
 
 def promote_complete_space(tables: Tables) -> None:

@@ -25,6 +25,7 @@ from muisti.model import (
     Usage,
 )
 from muisti.ports.rows import MessagePlace, Words
+from muisti.recall.bm25 import count_length
 
 if TYPE_CHECKING:
     from muisti.ports.vectors import Identity, Matrix, Piece
@@ -101,7 +102,7 @@ class Entry:
     @property
     def length(self) -> int:
         """The number of index words."""
-        return sum(len(field.split()) for field in self.words)
+        return count_length(self.words)
 
 
 @dataclass(slots=True)

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from math import log
 
 from muisti.model import Filter
 from muisti.ports.rows import Words
 from muisti.ports.search import Frequencies, Term, WordCounts, WordMatch
+from muisti.recall.bm25 import B
 from muisti.recall.matching import K1, count_words
+from muisti.recall.query import compute_idf
 from muisti.storage.memory.reader import OPENING
 from muisti.storage.memory.tables import Tables, check_text
 from muisti.storage.memory.view import View
-
-B = 0.75
-"""The bm25 constant for the penalty on long texts."""
-LEAST_IDF = 1e-6
-"""The weight of a word that occurs in at least half of the texts."""
 
 
 class MemoryWords:
@@ -129,8 +125,7 @@ def _compute_bm25(tables: Tables, occurrences: Mapping[str, float]) -> dict[str,
         return {}
     texts = len(tables.lengths)
     average = tables.total_length / texts
-    idf = log((texts - len(occurrences) + 0.5) / (len(occurrences) + 0.5))
-    idf = idf if idf > 0 else LEAST_IDF
+    idf = compute_idf(len(occurrences), texts)
     scores = {}
     for id_, times in occurrences.items():
         tempered = times + K1 * (1 - B + B * tables.lengths[id_] / average)

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import apsw
 import numpy as np
 
-from muisti.errors import IndexCorrupt
 from muisti.ports import Space, Vector, VectorHit
 from muisti.storage.sqlite.rows import fetch
-from muisti.storage.sqlite.sign_bits import Floats, Numbers, dequantize
+from muisti.storage.sqlite.sign_bits import Numbers
 from muisti.storage.sqlite.vector_spaces import to_json
+from muisti.storage.vector_codes import compute_cosines, compute_mean, decode_vectors
 
 if TYPE_CHECKING:
     from muisti.storage.sqlite.filters import Condition
+
+__all__ = ["compute_cosines", "compute_mean", "decode_vectors", "find_allowed", "find_hits"]
 
 
 def find_allowed(db: apsw.Connection, space: Space, where: Condition) -> Numbers:
@@ -69,36 +71,3 @@ def _filter_hits(
             nearest[id_] = hit
     hits = sorted(nearest.values(), key=lambda hit: (-hit.score, hit.memory_id))
     return hits, len(rows) / max(1, len(best))
-
-
-def compute_cosines(rows: Sequence[Sequence[Any]], query: Vector) -> list[float]:
-    """Return cosines for rows of (any, scale, codes, rest). Raises IndexCorrupt."""
-    if not rows:
-        return []
-    # Rounding can push the cosine of equal vectors above 1.
-    found: list[float] = np.clip(decode_vectors(rows, len(query)) @ query, -1, 1).tolist()
-    return found
-
-
-def decode_vectors(rows: Sequence[Sequence[Any]], dimensions: int) -> Floats:
-    """Return the vectors in rows of (any, scale, codes, rest, …). Raises IndexCorrupt."""
-    if not rows:
-        return np.zeros((0, dimensions), np.float32)
-    codes, rest = (b"".join(row[at] for row in rows) for at in (2, 3))
-    if len(codes) != len(rows) * dimensions or len(rest) != len(codes):
-        raise IndexCorrupt(
-            "the index has vectors of the wrong length; it is rebuilt from the files"
-        )
-    scale = np.array([row[1] for row in rows], np.float32)
-    return dequantize(
-        np.frombuffer(codes, np.int8).reshape(len(rows), -1),
-        np.frombuffer(rest, np.int8).reshape(len(rows), -1),
-        scale,
-    )
-
-
-def compute_mean(rows: Sequence[Sequence[Any]], dimensions: int) -> Vector:
-    """Return the mean, scaled to length 1, for rows as above. Raises IndexCorrupt."""
-    total: Vector = decode_vectors(rows, dimensions).sum(axis=0)
-    length = float(np.linalg.norm(total)) or 1.0
-    return total / np.float32(length)

@@ -9,9 +9,23 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from muisti.storage.vector_codes import Floats, compute_residuals, dequantize, quantize
+
+__all__ = [
+    "BLOCK",
+    "Bits",
+    "Floats",
+    "Numbers",
+    "SignTable",
+    "compute_residuals",
+    "compute_signs",
+    "count_words",
+    "dequantize",
+    "quantize",
+]
+
 Bits = NDArray[np.uint64]
 Numbers = NDArray[np.int64]
-Floats = NDArray[np.float32]
 BLOCK = 4096
 """Vectors per block."""
 
@@ -31,34 +45,6 @@ def compute_signs(vectors: Floats, centre: Floats | None) -> Bits:
     whole = np.zeros((len(vectors), count_words(vectors.shape[1]) * 8), np.uint8)
     whole[:, : packed.shape[1]] = packed
     return whole.view(np.uint64)
-
-
-def quantize(vectors: Floats) -> tuple[NDArray[np.int8], Floats]:
-    """Return each component as a byte, and the scale of each vector.
-
-    Four times smaller; cosines change by less than 0.005.
-    """
-    scale = np.abs(vectors).max(axis=1) / np.float32(127)
-    scale[scale == 0] = 1
-    return np.rint(vectors / scale[:, None]).astype(np.int8), scale.astype(np.float32)
-
-
-FINE = np.float32(254)
-
-
-def compute_residuals(vectors: Floats, codes: NDArray[np.int8], scale: Floats) -> NDArray[np.int8]:
-    """Return the rounding error of each component as a byte, in 1/254 of a step.
-
-    Needed to rank vectors that are almost equal.
-    """
-    steps = np.rint((vectors / scale[:, None] - codes) * FINE)
-    rest: NDArray[np.int8] = steps.clip(-127, 127).astype(np.int8)
-    return rest
-
-
-def dequantize(codes: NDArray[np.int8], rest: NDArray[np.int8], scale: Floats) -> Floats:
-    """Return the vectors that were quantized."""
-    return (codes + rest.astype(np.float32) / FINE) * scale[:, None]
 
 
 class SignTable:

@@ -19,14 +19,10 @@ from muisti.storage.sqlite.sign_bits import (
     quantize,
 )
 from muisti.storage.sqlite.vector_spaces import delete_vectors, find_space, promote_complete_space
+from muisti.storage.vector_codes import LAST_CENTRE, is_centre_due
 
 if TYPE_CHECKING:
     from muisti.ports import Embedded
-
-FIRST_CENTRE = 1024
-"""With fewer vectors, all are compared exactly and no centre is needed."""
-LAST_CENTRE = 65_536
-"""With this many vectors the centre is stable and no longer updated."""
 
 
 def clear_signs(db: apsw.Connection, space: int, v: int) -> None:
@@ -137,7 +133,7 @@ def _recentre(db: apsw.Connection, space: int) -> None:
     [(blocks,)] = fetch(db, "SELECT count(*) FROM sign_blocks WHERE space = ?", (space,))
     [(single,)] = fetch(db, "SELECT count(*) FROM signs WHERE space = ?", (space,))
     count = blocks * BLOCK + single
-    if count < max(FIRST_CENTRE, 4 * row[0]):
+    if not is_centre_due(count, row[0]):
         return
     numbers, vectors = _read_vectors(db, space, row[1])
     centre = vectors.mean(axis=0).astype(np.float32)
