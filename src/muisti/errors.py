@@ -20,6 +20,7 @@
     │   │   └── VaultNotTrusted   found in the working folder, and not approved by the user
     │   ├── VaultFull             no space left; the previous state is intact
     │   ├── VaultBusy             another process has held the lock for too long
+    │   ├── StoreUnavailable      the database that holds the vault cannot be reached
     │   └── BrokenFile            one file cannot be parsed; it was left unchanged
     ├── IndexProblem              the search index, which can always be rebuilt from the files
     │   ├── IndexBusy
@@ -274,6 +275,14 @@ class VaultBusy(VaultError):
 
     title = "The vault is busy"
     next_step = "Wait a few seconds and try again."
+    is_temporary = True
+
+
+class StoreUnavailable(VaultError):
+    """The database that holds the vault cannot be reached, or the connection was lost."""
+
+    title = "The database is not available"
+    next_step = "Check that the server runs and that the address is right, then try again."
     is_temporary = True
 
 

@@ -28,6 +28,7 @@ STEPS: Mapping[type[errors.MuistiError], str] = {
     errors.VaultReadOnly: "Reading and searching still work; saving does not.",
     errors.VaultFull: "Nothing was changed.",
     errors.VaultBusy: WAIT,
+    errors.StoreUnavailable: "The user must check the database server.",
     errors.BrokenFile: "The user must fix the file.",
     errors.IndexProblem: "The memories are safe; the user must rebuild the index.",
     errors.IndexBusy: WAIT,

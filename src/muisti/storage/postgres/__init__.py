@@ -1,0 +1,1 @@
+"""The vault in PostgreSQL with pgvector: store, search index and vectors in one transaction."""

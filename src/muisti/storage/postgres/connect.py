@@ -1,0 +1,214 @@
+"""Connections to the database: a pool, and transactions that belong to a thread."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg_pool import ConnectionPool
+
+from muisti.errors import InvalidRequest, VaultBusy
+from muisti.model import KINDS, RATES, Kind, Sector
+from muisti.model.salience import IDLE_DAYS
+from muisti.remember.index_rows import to_microseconds
+from muisti.storage.postgres.errors import make_error, translate_errors
+from muisti.storage.postgres.migrate import LOCK, State, prepare_schema
+from muisti.storage.postgres.salience_sql import NOW, RECORDED, salience_sql
+from muisti.storage.postgres.validity import Chains
+
+if TYPE_CHECKING:
+    from muisti.ports import Clock
+
+MOST_CONNECTIONS = 10
+"""Connections of one process. Writers of a process wait for each other before they take one."""
+CONNECT_SECONDS = 10
+"""How long connecting may take, unless the address says otherwise."""
+CHANNEL = "muisti_changes"
+"""The channel on which every change is announced, with the tenant as payload."""
+
+Connection = psycopg.Connection[tuple[Any, ...]]
+Cell = Any
+
+
+class Transaction:
+    """A transaction of one thread."""
+
+    def __init__(self, connection: Connection, *, writes: bool) -> None:
+        self.connection = connection
+        self.writes = writes
+        self.chains = Chains(connection)
+
+
+def describe_address(dsn: str) -> str:
+    """Return an address without password and options, for messages. Raises InvalidRequest."""
+    try:
+        parts = conninfo_to_dict(dsn)
+    except psycopg.Error:
+        raise InvalidRequest(
+            "location",
+            "",
+            "must be an address such as postgresql://user@host:5432/database; "
+            "write special characters of a password as %XX",
+        ) from None  # libpq's message quotes the password
+    host = str(parts.get("host") or parts.get("hostaddr") or "")
+    host = "" if host.startswith("/") else host
+    port = f":{parts['port']}" if host and parts.get("port") else ""
+    user = f"{quote(str(parts['user']))}@" if parts.get("user") else ""
+    return f"postgresql://{user}{host}{port}/{quote(str(parts.get('dbname') or ''))}"
+
+
+class Database:
+    """The database of one vault, and the transactions of its threads."""
+
+    def __init__(
+        self,
+        dsn: str,
+        clock: Clock,
+        *,
+        timeout: float = 30.0,
+        kinds: Mapping[str, Kind] = KINDS,
+        rates: Mapping[Sector, float] = RATES,
+        grace_days: float = IDLE_DAYS,
+    ) -> None:
+        self.address = describe_address(dsn)
+        self.timeout = timeout
+        self.salience = salience_sql(kinds, rates, NOW, grace_days)
+        self.salience_recorded = salience_sql(kinds, rates, RECORDED, grace_days)
+        given = conninfo_to_dict(dsn)
+        given.setdefault("connect_timeout", CONNECT_SECONDS)
+        given.setdefault("application_name", "muisti")
+        self.conninfo = make_conninfo(**{name: str(value) for name, value in given.items()})
+        self._clock = clock
+        self._held = threading.local()
+        self._writers = threading.Lock()
+        self._closed = False
+
+    @cached_property
+    def state(self) -> State:
+        """The state of the database. The first access connects, and migrates if needed."""
+        with (
+            translate_errors(self.address),
+            psycopg.connect(self.conninfo, autocommit=True) as db,
+        ):
+            return prepare_schema(db, self.address)
+
+    @cached_property
+    def _pool(self) -> ConnectionPool[Connection]:
+        _ = self.state  # a wrong address or password is reported with its reason
+        pool: ConnectionPool[Connection] = ConnectionPool(
+            self.conninfo,
+            kwargs={"autocommit": True},
+            min_size=1,
+            max_size=MOST_CONNECTIONS,
+            timeout=self.timeout,
+            num_workers=1,
+            open=False,
+        )
+        pool.open()
+        return pool
+
+    def close(self) -> None:
+        """Close all connections. A new transaction opens new ones."""
+        pool = self.__dict__.pop("_pool", None)
+        if pool is not None:
+            pool.close()
+
+    # -- Transactions
+
+    @property
+    def transaction(self) -> Transaction | None:
+        """The open transaction of this thread."""
+        return getattr(self._held, "transaction", None)
+
+    @contextmanager
+    def read_transaction(self) -> Iterator[Connection]:
+        """Read one state of the database; within an open transaction, what that sees."""
+        if self.transaction is not None:
+            with translate_errors(self.address):
+                yield self.transaction.connection
+            return
+        with self._run("ISOLATION LEVEL REPEATABLE READ READ ONLY", writes=False) as db:
+            yield db
+
+    @contextmanager
+    def write_transaction(self, timeout: float | None = None) -> Iterator[Connection]:
+        """Write everything in the block or nothing, alone among the writers of the tenant.
+
+        Within another write transaction it becomes a part of that. Raises VaultBusy.
+        """
+        outer = self.transaction
+        if outer is not None and outer.writes:
+            with translate_errors(self.address), outer.connection.transaction():
+                yield outer.connection
+            return
+        wait = self.timeout if timeout is None else timeout
+        until = time.monotonic() + wait
+        if not self._writers.acquire(timeout=wait):
+            raise VaultBusy(f"{self.address}: another thread has written for {wait:g} seconds")
+        try:
+            with self._run("", writes=True) as db:
+                left = max(1, int(1000 * (until - time.monotonic())))
+                db.execute(f"SET LOCAL lock_timeout = {left}", prepare=False)
+                db.execute("SELECT pg_advisory_xact_lock(%s, %s)", (LOCK, self.state.tenant))
+                db.execute("SET LOCAL lock_timeout = 0", prepare=False)
+                yield db
+                db.execute("SELECT pg_notify(%s, %s)", (CHANNEL, str(self.state.tenant)))
+        finally:
+            self._writers.release()
+
+    @contextmanager
+    def _run(self, mode: str, *, writes: bool) -> Iterator[Connection]:
+        """Run a transaction on a connection of the pool, as that of this thread."""
+        with translate_errors(self.address):
+            connection = self._begin(mode)
+            outer = self.transaction
+            self._held.transaction = Transaction(connection, writes=writes)
+            try:
+                yield connection
+                connection.execute("COMMIT")
+            except BaseException:
+                if not connection.closed:
+                    try:
+                        connection.execute("ROLLBACK")
+                    except psycopg.Error:
+                        connection.close()
+                raise
+            finally:
+                self._held.transaction = outer
+                self._pool.putconn(connection)
+
+    def _begin(self, mode: str) -> Connection:
+        """Begin a transaction on a connection that works, which the server may have closed.
+
+        Everything that a statement depends on is set in the transaction, not in the session: a
+        pooler in front of the server may give each transaction another session.
+        """
+        tenant, extension, _ = self.state
+        now = to_microseconds(self._clock.now())
+        sql = (
+            f'BEGIN {mode}; SET LOCAL search_path = muisti_tenant, muisti, "{extension}"; '
+            f"SET LOCAL muisti.tenant = '{tenant:d}'; SET LOCAL muisti.now = '{now:d}'; "
+            "SET LOCAL jit = off; SET LOCAL hnsw.iterative_scan = relaxed_order"
+        )
+        for _ in range(MOST_CONNECTIONS + 1):
+            connection = self._pool.getconn()
+            try:
+                connection.execute(sql.encode(), prepare=False)
+                return connection
+            except psycopg.OperationalError as error:
+                connection.close()
+                self._pool.putconn(connection)
+                failure = error
+        raise make_error(failure, self.address)
+
+
+def fetch(db: Connection, sql: str, values: Sequence[Cell] = ()) -> list[tuple[Any, ...]]:
+    """Return all rows of a statement."""
+    return db.execute(sql.encode(), values).fetchall()

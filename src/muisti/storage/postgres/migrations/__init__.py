@@ -1,0 +1,1 @@
+"""The schema: one numbered SQL file for each migration."""

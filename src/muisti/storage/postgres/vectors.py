@@ -1,0 +1,171 @@
+"""The vector index in PostgreSQL. Modules that need numpy are imported on first use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from muisti.ports.vectors import VectorHit, check_length
+from muisti.storage.postgres.connect import fetch
+from muisti.storage.postgres.filters import build_condition
+from muisti.storage.postgres.vector_spaces import choose_space, read_spaces
+
+if TYPE_CHECKING:
+    from muisti.model import Filter
+    from muisti.ports import Embedded, Identity, Space, Vector
+    from muisti.storage.postgres.connect import Database
+
+TAKE, TAKE_MANY, MANY = 500, 1000, 250_000
+"""At least TAKE vectors are compared exactly; TAKE_MANY if there are MANY or more."""
+
+
+class PostgresVectors:
+    """Implements the port VectorIndex."""
+
+    def __init__(self, database: Database) -> None:
+        self._db = database
+
+    def spaces(self) -> list[Space]:
+        """Return all spaces, the serving one first."""
+        with self._db.read_transaction() as db:
+            return read_spaces(db)
+
+    def prepare(self, identity: Identity) -> Space:
+        """Return the space of a model; create it if it does not exist."""
+        with self._db.write_transaction() as db:
+            number = choose_space(db, identity)
+            return next(space for space in read_spaces(db) if space.number == number)
+
+    def add(self, embedded: Sequence[Embedded]) -> None:
+        """Store vectors whose text is unchanged; drop the others."""
+        from muisti.storage.postgres.vector_rows import store_vectors  # numpy
+
+        with self._db.write_transaction() as db:
+            store_vectors(db, embedded)
+
+    def find_missing(self, space: Space, limit: int) -> list[str]:
+        """Return the IDs of texts without vectors in this space."""
+        sql = """SELECT m.id FROM unembedded u JOIN entries m USING (n)
+                 WHERE u.space = %s ORDER BY u.n LIMIT %s"""
+        with self._db.read_transaction() as db:
+            return [id_ for (id_,) in fetch(db, sql, (space.number, limit))]
+
+    def measure_missing(self, space: Space) -> int:
+        """Return how many characters the texts without vectors have together."""
+        sql = """SELECT coalesce(sum(length(m.content)), 0) FROM unembedded u
+                 JOIN entries m USING (n) WHERE u.space = %s"""
+        with self._db.read_transaction() as db:
+            return int(fetch(db, sql, (space.number,))[0][0])
+
+    def find_same(self, space: Space, ids: Sequence[str]) -> dict[str, str]:
+        """Return, for memories without vectors, the ID of one with the same text that has them."""
+        sql = """SELECT m.id, (SELECT o.id FROM entries o JOIN embedded e ON e.n = o.n
+                     WHERE o.origin = 'memory' AND o.content_hash = m.content_hash
+                     AND o.source_hash = m.source_hash AND o.content = m.content
+                     AND e.space = u.space LIMIT 1)
+                 FROM entries m JOIN unembedded u ON u.n = m.n
+                 WHERE u.space = %s AND m.id = ANY(%s) AND m.origin = 'memory'"""
+        with self._db.read_transaction() as db:
+            found = fetch(db, sql, (space.number, list(ids)))
+        return {id_: other for id_, other in found if other is not None}
+
+    def copy_same(self, space: Space, same: Mapping[str, str]) -> None:
+        """Copy vectors to each memory from the one that `find_same` found."""
+        from muisti.storage.postgres.vector_rows import copy_within  # numpy
+
+        with self._db.write_transaction() as db:
+            copy_within(db, space, same)
+
+    def count_pieces(self, space: Space, memory_id: str) -> int:
+        """Return how many pieces of a text are stored in this space."""
+        with self._db.read_transaction() as db:
+            if not self._is_known(space):
+                return 0
+            sql = f"""SELECT count(*) FROM vectors_{space.number:d} v JOIN entries m USING (n)
+                      WHERE m.id = %s"""
+            return int(fetch(db, sql, (memory_id,))[0][0])
+
+    def find_nearest(
+        self, space: Space, query: Vector, where: Filter, limit: int
+    ) -> list[VectorHit]:
+        """Return the nearest texts that match the filter, best first.
+
+        The vectors that share the most signs with the query are compared exactly.
+        """
+        from muisti.storage.postgres.vector_rows import format_signs, read_centre
+        from muisti.storage.vector_codes import compute_cosines
+
+        check_length(space, query)
+        with self._db.read_transaction() as db:
+            if not self._is_known(space):
+                return []
+            centre, centred_on = read_centre(db, space.number)
+            [signs] = format_signs(query[None, :], centre)
+            condition, values = build_condition(db, where, self._db.salience)
+            sql = _NEAREST.format(
+                table=f"vectors_{space.number:d}",
+                dimensions=space.identity.dimensions,
+                condition=condition,
+            )
+            take = max(TAKE if centred_on < MANY else TAKE_MANY, 4 * limit)
+            while True:
+                rows = db.execute(sql.encode(), (*values, signs, take), binary=True).fetchall()
+                nearest: dict[str, VectorHit] = {}
+                for row, score in zip(rows, compute_cosines(rows, query), strict=True):
+                    id_, *_, first, last = row
+                    hit = VectorHit(id_, score, first, last)
+                    known = nearest.get(id_)
+                    if known is None or (-hit.score, hit.start) < (-known.score, known.start):
+                        nearest[id_] = hit
+                if len(nearest) >= limit or len(rows) < take:
+                    break
+                take *= 4  # many vectors belong to the same texts
+        hits = sorted(nearest.values(), key=lambda hit: (-hit.score, hit.memory_id))
+        return hits[:limit]
+
+    def compute_similarities(
+        self, space: Space, query: Vector, ids: Sequence[str]
+    ) -> dict[str, float]:
+        """Return the cosine of each text's nearest piece, by ID."""
+        from muisti.storage.vector_codes import compute_cosines
+
+        check_length(space, query)
+        rows = self._read_codes(space, ids)
+        best: dict[str, float] = {}
+        for (id_, *_), score in zip(rows, compute_cosines(rows, query), strict=True):
+            best[id_] = max(score, best.get(id_, -1.0))
+        return best
+
+    def get_vector(self, space: Space, memory_id: str) -> Vector | None:
+        """Return the mean of a text's vectors, or None."""
+        rows = self._read_codes(space, [memory_id])
+        if not rows:
+            return None
+        from muisti.storage.vector_codes import compute_mean
+
+        return compute_mean(rows, space.identity.dimensions)
+
+    def _read_codes(
+        self, space: Space, ids: Sequence[str]
+    ) -> list[tuple[str, float, bytes, bytes]]:
+        """Return ID, scale and codes of all pieces of texts."""
+        with self._db.read_transaction() as db:
+            if not self._is_known(space):
+                return []
+            sql = f"""SELECT m.id, v.scale, v.codes, v.rest FROM entries m
+                      JOIN vectors_{space.number:d} v ON v.n = m.n WHERE m.id = ANY(%s)
+                      ORDER BY v.v"""
+            return db.execute(sql.encode(), (list(ids),), binary=True).fetchall()
+
+    def _is_known(self, space: Space) -> bool:
+        """Return whether the tenant still has a space: another process may have replaced it."""
+        with self._db.read_transaction() as db:
+            return bool(fetch(db, "SELECT 1 FROM spaces WHERE space = %s", (space.number,)))
+
+
+_NEAREST = """
+SELECT m.id, v.scale, v.codes, v.rest, v.first, v.last
+FROM {table} v JOIN entries m ON m.n = v.n LEFT JOIN usage u ON u.id = m.id
+WHERE {condition}
+ORDER BY v.signs <~> %s::bit({dimensions}) FETCH FIRST %s ROWS WITH TIES
+"""

@@ -1,0 +1,186 @@
+"""Keyword search on postings, with the bm25 of FTS5."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from muisti.ports.rows import Words
+from muisti.ports.search import Frequencies, Term, WordCounts, WordMatch
+from muisti.recall.bm25 import B
+from muisti.recall.matching import K1, count_words
+from muisti.recall.query import compute_idf
+from muisti.storage.postgres.connect import Connection, Database, fetch
+from muisti.storage.postgres.rows import decode_text
+from muisti.storage.postgres.word_rows import split_parts
+
+if TYPE_CHECKING:
+    from muisti.model import Filter
+    from muisti.storage.postgres.filters import Condition
+
+OVERSAMPLE = 4
+"""How many times `limit` is fetched before the filter is applied."""
+LAST = "\U0010ffff"
+"""Comes after every other character."""
+
+
+class PostgresWords:
+    """Implements the port WordIndex."""
+
+    _db: Database
+
+    def _condition(self, where: Filter) -> Condition:
+        """Return the condition for a filter. Call within a transaction."""
+        raise NotImplementedError
+
+    def frequencies(self, words: Sequence[str]) -> Frequencies:
+        """Return how many texts are indexed, and in how many each word occurs."""
+        with self._db.read_transaction() as db:
+            counts = dict(fetch(db, _COUNTS, (list(words),)))
+        return Frequencies(counts.pop("", 0), counts)
+
+    def find_words_containing(self, part: str, limit: int) -> list[str]:
+        """Return other indexed words that contain this one, the shortest first."""
+        parts = list(set(split_parts(part)))
+        sql = f"""SELECT word FROM lexicon WHERE word IN ({_WITH_PARTS})
+                  AND strpos(word, %s) > 0 AND word <> %s
+                  ORDER BY length(word), texts DESC, word LIMIT %s"""
+        with self._db.read_transaction() as db:
+            values = (parts, len(parts), part, part, limit)
+            return [word for (word,) in fetch(db, sql, values)]
+
+    def find_similar_words(self, word: str) -> list[str]:
+        """Return indexed words of similar length that share part of this one."""
+        half = len(word) // 2
+        ending = list(set(split_parts(word[min(half, len(word) - 3) :])))
+        values = {
+            "start": word[:5],
+            "after_start": word[:5] + LAST,
+            "short": word[: half - 1],
+            "after_short": word[: half - 1] + LAST,
+            "first": word[:half],
+            "second": word[half + 1 :],
+            "length": len(word),
+            "parts": ending,
+            "count": len(ending),
+        }
+        with self._db.read_transaction() as db:
+            return [found for (found,) in db.execute(_NEAR.encode(), values)]
+
+    def match(self, terms: Sequence[Term], where: Filter, limit: int) -> list[WordMatch]:
+        """Return the best texts by bm25."""
+        sought = [term for term in terms if term.sought] or terms
+        words: dict[tuple[str, bool], None] = {}  # each word once, and whether it is a prefix
+        for term in sought:
+            words[term.text, term.prefix] = None
+            words |= dict.fromkeys((word, False) for word in term.alternatives if word != term.text)
+        with self._db.read_transaction() as db:
+            scored, scored_values = self._make_scores(db, list(words))
+            if not scored:
+                return []
+            condition, values = self._condition(where)
+            # Most filters match most texts: find the best first, then apply the filter.
+            best = f"{scored} ORDER BY score DESC FETCH FIRST %s ROWS WITH TIES"
+            most = OVERSAMPLE * limit
+            sql = _BEST.format(scored=best, condition=condition)
+            rows = fetch(db, sql, (*scored_values, most, *values, limit))
+            if len(rows) < limit:
+                sql = _BEST.format(scored=scored, condition=condition)
+                rows = fetch(db, sql, (*scored_values, *values, limit))
+        return [WordMatch(id_, score, decode_text(opening)) for id_, opening, score in rows]
+
+    def _make_scores(
+        self, db: Connection, words: Sequence[tuple[str, bool]]
+    ) -> tuple[str, list[Any]]:
+        """Return a query for the bm25 score of each row with any of these words, and its values.
+
+        The query is empty if no text has any of them.
+        """
+        row = fetch(db, "SELECT texts, length FROM totals")
+        texts, length = row[0] if row else (0, 0)
+        if not texts:
+            return "", []
+        known = dict(fetch(db, _COUNTS, ([word for word, _ in words],)))
+        groups: list[int] = []
+        listed: list[str] = []
+        idfs: list[float] = []
+        for at, (word, is_prefix) in enumerate(words):
+            if not is_prefix:
+                count = known.get(word, 0)
+                found = [word] if count else []
+            else:
+                found = [one for (one,) in fetch(db, _PREFIX, (word, word + LAST))] if word else []
+                [(count,)] = fetch(db, _TEXTS_WITH, (found,))
+            listed += found
+            groups += [at] * len(found)
+            idfs += [compute_idf(count, texts)] * len(found)
+        if not listed:
+            return "", []
+        has_prefix = any(is_prefix for _, is_prefix in words)
+        sql = (_SCORES_OF_GROUPS if has_prefix else _SCORES).format(
+            k1=f"{K1!r}::float8", fixed=f"{1 - B!r}::float8", relative=f"{B!r}::float8"
+        )
+        return sql, [length / texts, listed, idfs, groups]
+
+    def match_literal(self, text: str, where: Filter, limit: int) -> list[str]:
+        """Return the IDs of texts with exactly these characters. Scans all texts."""
+        with self._db.read_transaction() as db:
+            condition, values = self._condition(where)
+            sql = f"""SELECT m.id FROM entries m LEFT JOIN usage u ON u.id = m.id
+                      WHERE {condition} AND (strpos(m.content, %s) > 0 OR strpos(m.title, %s) > 0)
+                      ORDER BY length(m.content), m.id LIMIT %s"""
+            return [id_ for (id_,) in fetch(db, sql, (*values, text, text, limit))]
+
+    def count_words(self, ids: Sequence[str], words: Sequence[str]) -> WordCounts:
+        """Return how often these words occur in these texts."""
+        found = self.get_words(ids)
+        return count_words([found.get(id_) for id_ in ids], words)
+
+    def get_words(self, ids: Sequence[str]) -> dict[str, Words]:
+        """Return the index words of these texts by ID."""
+        sql = """SELECT m.id, w.title, w.labels, w.body FROM entries m JOIN words w USING (n)
+                 WHERE m.id = ANY(%s)"""
+        with self._db.read_transaction() as db:
+            return {id_: Words(*words) for id_, *words in fetch(db, sql, (list(ids),))}
+
+
+_COUNTS = """
+SELECT '', texts FROM totals UNION ALL SELECT word, texts FROM lexicon WHERE word = ANY(%s)
+"""
+_WITH_PARTS = """SELECT word FROM lexicon_parts WHERE part = ANY(%s)
+    GROUP BY word HAVING count(*) = %s"""
+_NEAR_PARTS = """SELECT word FROM lexicon_parts WHERE part = ANY(%(parts)s)
+    GROUP BY word HAVING count(*) = %(count)s"""
+# Another form of a word keeps its beginning (first SELECT). A word with one typo keeps its first or
+# last half, or all but two swapped letters in the middle (the others).
+_NEAR = f"""
+SELECT word FROM lexicon WHERE word >= %(start)s AND word < %(after_start)s
+    AND length(word) BETWEEN %(length)s - 4 AND %(length)s + 4
+UNION SELECT word FROM lexicon WHERE word >= %(short)s AND word < %(after_short)s
+    AND length(word) BETWEEN %(length)s - 1 AND %(length)s + 1
+    AND (starts_with(word, %(first)s) OR right(word, length(%(second)s)) = %(second)s)
+UNION {_NEAR_PARTS} AND length(word) BETWEEN %(length)s - 1 AND %(length)s + 1
+"""
+_PREFIX = "SELECT word FROM lexicon WHERE word >= %s AND word < %s"
+_TEXTS_WITH = "SELECT count(DISTINCT n) FROM postings WHERE word = ANY(%s)"
+_BM25 = """sum(w.idf * p.times * ({k1} + 1)
+    / (p.times + {k1} * ({fixed} + {relative} * p.length / a.average)) ORDER BY w.at)"""
+_ASKED = """(SELECT %s::float8 AS average) a,
+    unnest(%s::text[], %s::float8[], %s::integer[]) WITH ORDINALITY w (word, idf, grp, at)"""
+# The sum is in the order of the words: sums of equal numbers in another order may differ.
+_SCORES = f"""
+SELECT p.n, {_BM25} AS score FROM {_ASKED} JOIN postings p ON p.word = w.word GROUP BY p.n
+"""
+# Words with the same prefix count as one.
+_SCORES_OF_GROUPS = f"""
+SELECT p.n, {_BM25.replace("w.at", "p.at").replace("w.idf", "p.idf")} AS score FROM (
+    SELECT o.n, w.grp AS at, max(w.idf) AS idf, sum(o.times::float8) AS times,
+        max(o.length) AS length, max(a.average) AS average
+    FROM {_ASKED} JOIN postings o ON o.word = w.word GROUP BY o.n, w.grp
+) p, LATERAL (SELECT p.average) a (average) GROUP BY p.n
+"""
+_BEST = """
+SELECT m.id, left(m.content, 80), s.score FROM ({scored}) s JOIN entries m ON m.n = s.n
+LEFT JOIN usage u ON u.id = m.id WHERE {condition}
+ORDER BY s.score DESC, m.created_at DESC, m.id LIMIT %s
+"""

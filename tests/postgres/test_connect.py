@@ -1,0 +1,194 @@
+"""Opening a database: addresses, migrations, and what is said if it cannot be used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import psycopg
+import pytest
+
+from muisti.errors import (
+    IndexTooNew,
+    InvalidRequest,
+    MuistiError,
+    StoreUnavailable,
+    VaultBusy,
+    VaultReadOnly,
+    VaultUnusable,
+)
+from muisti.storage.postgres.connect import Database, describe_address
+from muisti.storage.postgres.migrate import load_migrations
+from tests.conftest import FakeClock
+from tests.postgres.server import make_location
+
+SECRET = "hunter2%40x"
+
+
+@pytest.fixture
+def empty() -> Iterator[str]:
+    """The address of a database of its own, without a schema."""
+    server = make_location().partition("&options")[0]
+    name = "empty_" + make_location().rpartition("%3D")[2]
+    with psycopg.connect(server, autocommit=True) as db:
+        db.execute(f"CREATE DATABASE {name}")
+        yield server.replace("/postgres?", f"/{name}?")
+        db.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+Opener = Callable[..., Database]
+
+
+@pytest.fixture
+def connected(clock: FakeClock) -> Iterator[Opener]:
+    made: list[Database] = []
+
+    def connect(dsn: str, timeout: float = 5) -> Database:
+        made.append(Database(dsn, clock, timeout=timeout))
+        return made[-1]
+
+    yield connect
+    for database in made:
+        database.close()
+
+
+def run(dsn: str, sql: str) -> None:
+    with psycopg.connect(dsn, autocommit=True) as db:
+        db.execute(sql.encode())
+
+
+def test_the_first_to_open_it_creates_the_schema(empty: str, connected: Opener) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        states = list(pool.map(lambda _: connected(empty).state, range(8)))
+    assert {state.tenant for state in states} == {1}
+    with psycopg.connect(empty) as db:
+        found = db.execute("SELECT number FROM muisti.migrations").fetchall()
+    assert found == [(number,) for number in load_migrations()]
+
+
+def test_a_newer_schema_is_refused(empty: str, connected: Opener) -> None:
+    assert connected(empty).state.writable
+    run(empty, "INSERT INTO muisti.migrations (number) VALUES (999)")
+    with pytest.raises(IndexTooNew, match="schema 999.*upgrade muisti"):
+        _ = connected(empty).state
+
+
+def test_a_migration_that_fails_leaves_nothing(
+    empty: str, connected: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = {**load_migrations(), 2: "CREATE TABLE half (); SELECT 1 / 0;"}
+    monkeypatch.setattr("muisti.storage.postgres.migrate.load_migrations", lambda: broken)
+    with pytest.raises(MuistiError, match="division by zero"):
+        _ = connected(empty).state
+    with psycopg.connect(empty) as db:
+        assert db.execute("SELECT to_regclass('muisti.migrations')").fetchone() == (None,)
+
+
+def test_a_role_without_rights_is_told_which(empty: str, connected: Opener) -> None:
+    run(empty, "DROP ROLE IF EXISTS guest_none; CREATE ROLE guest_none LOGIN")
+    guest = empty.replace("postgres@", "guest_none@")
+    with pytest.raises(VaultReadOnly, match="cannot be created or updated by this role"):
+        _ = connected(guest).state
+    run(empty, "DROP ROLE guest_none")
+
+
+def test_a_role_that_may_only_read_reads(empty: str, connected: Opener) -> None:
+    assert connected(empty).state.writable
+    run(
+        empty,
+        """DROP ROLE IF EXISTS guest_reads; CREATE ROLE guest_reads LOGIN;
+           GRANT USAGE ON SCHEMA muisti, muisti_tenant TO guest_reads;
+           GRANT SELECT ON ALL TABLES IN SCHEMA muisti, muisti_tenant TO guest_reads""",
+    )
+    try:
+        guest = connected(empty.replace("postgres@", "guest_reads@"))
+        assert not guest.state.writable
+        with guest.read_transaction() as db:
+            assert db.execute("SELECT count(*) FROM entries").fetchone() == (0,)
+        with (
+            pytest.raises(VaultReadOnly, match="connect to the primary server"),
+            guest.write_transaction() as db,
+        ):
+            db.execute("INSERT INTO totals DEFAULT VALUES")
+    finally:
+        run(empty, "DROP OWNED BY guest_reads; DROP ROLE guest_reads")
+
+
+def test_a_database_without_pgvector_says_so(empty: str, connected: Opener) -> None:
+    assert connected(empty).state.writable
+    run(empty, "DROP EXTENSION vector CASCADE")
+    with pytest.raises(VaultUnusable, match="CREATE EXTENSION vector"):
+        _ = connected(empty).state
+
+
+@pytest.mark.parametrize(
+    ("dsn", "error", "told"),
+    [
+        (f"postgresql://u:{SECRET}@127.0.0.1:1/x", StoreUnavailable, "127.0.0.1:1"),
+        (f"postgresql://u:{SECRET}@[::1/x", InvalidRequest, "must be an address such as"),
+        (f"postgresql://u:{SECRET}@h/x?frob=1", InvalidRequest, "must be an address such as"),
+        (f"postgresql://u:{SECRET}@no-such-host.invalid/x", StoreUnavailable, "no-such-host"),
+    ],
+)
+def test_an_address_that_leads_nowhere(
+    connected: Opener, dsn: str, error: type[MuistiError], told: str
+) -> None:
+    with pytest.raises(error, match=told) as raised:
+        _ = connected(dsn).state
+    for shown in (str(raised.value), repr(raised.value), repr(raised.value.__cause__)):
+        assert "hunter2" not in shown
+
+
+def test_a_database_that_does_not_exist(connected: Opener) -> None:
+    dsn = make_location().replace("/postgres?", "/nothing_here?")
+    with pytest.raises(StoreUnavailable, match='database "nothing_here" does not exist'):
+        _ = connected(dsn).state
+
+
+def test_addresses_are_shown_without_password_and_options() -> None:
+    dsn = f"postgresql://ann:{SECRET}@db.example:5433/notes?sslmode=require&password=x"
+    assert describe_address(dsn) == "postgresql://ann@db.example:5433/notes"
+    assert describe_address("postgresql:///notes?host=/run/pg") == "postgresql:///notes"
+
+
+def test_tenants_do_not_see_each_other(connected: Opener) -> None:
+    first, second = (connected(make_location()) for _ in range(2))
+    with first.write_transaction() as db:
+        db.execute("INSERT INTO totals (texts) VALUES (3)")
+    with second.read_transaction() as db:
+        assert db.execute("SELECT texts FROM totals").fetchone() is None
+
+
+def test_a_connection_that_was_cut_is_replaced(connected: Opener) -> None:
+    database = connected(make_location())
+    with database.read_transaction() as db:
+        [pid] = db.execute("SELECT pg_backend_pid()").fetchone() or [0]
+    run(make_location(), f"SELECT pg_terminate_backend({pid})")
+    with database.read_transaction() as db:
+        assert db.execute("SELECT pg_backend_pid()").fetchone() != (pid,)
+
+
+def test_a_transaction_whose_connection_is_cut_writes_nothing(connected: Opener) -> None:
+    location = make_location()
+    database = connected(location)
+    with (
+        pytest.raises(StoreUnavailable, match="the connection failed"),
+        database.write_transaction() as db,
+    ):
+        db.execute("INSERT INTO totals (texts) VALUES (3)")
+        [pid] = db.execute("SELECT pg_backend_pid()").fetchone() or [0]
+        run(location, f"SELECT pg_terminate_backend({pid})")
+    with database.write_transaction() as db:
+        assert db.execute("SELECT texts FROM totals").fetchone() is None
+
+
+def test_writers_wait_for_each_other_but_not_for_ever(connected: Opener) -> None:
+    location = make_location()
+    first, second, other = connected(location), connected(location), connected(make_location())
+    with first.write_transaction():
+        with pytest.raises(VaultBusy), second.write_transaction(timeout=0.1):
+            pass
+        with second.read_transaction(), other.write_transaction(timeout=5):
+            pass  # neither readers nor other tenants wait
+    with second.write_transaction(timeout=5):
+        pass
