@@ -63,6 +63,37 @@ class MemoryCodec(Protocol):
         ...
 
 
+class VaultFormat(MemoryCodec, Protocol):
+    """The files of a vault, for a store that keeps their bytes but has no folder."""
+
+    def encode_memory(self, memory: Memory) -> bytes:
+        """Return the bytes of a new file. Raises InvalidMemory if its fields are too long."""
+        ...
+
+    def rewrite_memory(self, data: bytes, memory: Memory) -> bytes:
+        """Return a file's bytes with the fields and the content of a memory.
+
+        Other keys, their order and comments stay. Raises BrokenFile, InvalidMemory.
+        """
+        ...
+
+    def decode_memory(self, path: str, data: bytes) -> Memory:
+        """Return the memory in a file. Raises BrokenFile."""
+        ...
+
+    def make_path(self, memory: Memory) -> str:
+        """Return the path of a memory's file, relative to the vault, if it is not taken."""
+        ...
+
+    def make_trash_path(self, path: str, at: datetime) -> str:
+        """Return the path that a file gets in the trash when it is deleted."""
+        ...
+
+    def make_restored_path(self, path: str) -> str:
+        """Return the path that a file in the trash had before."""
+        ...
+
+
 class Reconciler(Protocol):
     """Keeps the index in sync with a store that other programs change.
 

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from muisti.errors import ImportFailed
+from muisti.errors import BrokenFile, ImportFailed
 from muisti.model import Link, Memory
 from muisti.settings import Settings
 from muisti.storage.files import frontmatter
+from muisti.storage.files.file_names import make_file_name
 from muisti.storage.files.link_codec import parse_link
 from muisti.storage.files.memory_codec import (
     TYPED,
     check_conflict_markers,
+    edit_document,
+    encode_file,
     format_fields,
+    make_restored_path,
+    make_trash_path,
     parse_memory,
 )
 from muisti.storage.files.timestamps import parse_time
@@ -49,3 +54,40 @@ class MarkdownCodec:
             return parse_time(field, text)
         except frontmatter.BadFrontMatter as error:
             raise ImportFailed(str(error)) from error
+
+
+class MarkdownFormat(MarkdownCodec):
+    """Implements the port VaultFormat."""
+
+    def encode_memory(self, memory: Memory) -> bytes:
+        """Return the bytes of a new file. Raises InvalidMemory."""
+        return encode_file(self.format_memory(memory), memory)
+
+    def rewrite_memory(self, data: bytes, memory: Memory) -> bytes:
+        """Return a file's bytes with a memory's fields. Raises BrokenFile, InvalidMemory."""
+        try:
+            return edit_document(frontmatter.parse(data.decode()), memory, self._settings)[0]
+        except (UnicodeDecodeError, frontmatter.BadFrontMatter) as error:
+            raise BrokenFile(str(memory.file_path), str(error)) from error
+
+    def decode_memory(self, path: str, data: bytes) -> Memory:
+        """Return the memory in a file. Raises BrokenFile."""
+        try:
+            text = data.decode()
+            check_conflict_markers(text)
+            document = frontmatter.parse(text)
+            return parse_memory(path, document, self._settings, datetime.fromtimestamp(0, UTC))
+        except (UnicodeDecodeError, frontmatter.BadFrontMatter) as error:
+            raise BrokenFile(path, f"cannot be read ({error})") from error
+
+    def make_path(self, memory: Memory) -> str:
+        """Return the path of a memory's file, if it is not taken."""
+        return make_file_name(memory, self._settings)
+
+    def make_trash_path(self, path: str, at: datetime) -> str:
+        """Return the path that a file gets in the trash."""
+        return make_trash_path(path, at)
+
+    def make_restored_path(self, path: str) -> str:
+        """Return the path that a file in the trash had before."""
+        return make_restored_path(path)

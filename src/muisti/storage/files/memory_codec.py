@@ -18,6 +18,7 @@ from muisti.remember.classify import classify_kind, classify_sector
 from muisti.remember.derive import derive_title, derive_values
 from muisti.remember.validate import validate_id, validate_value, validate_values
 from muisti.settings import Settings
+from muisti.storage.files import frontmatter
 from muisti.storage.files.frontmatter import BadFrontMatter, Document, Value
 from muisti.storage.files.link_codec import format_link, parse_link
 from muisti.storage.files.timestamps import format_time, parse_time
@@ -306,6 +307,45 @@ def _parse_value(field: Field, key: str, text: str) -> Any:
             return _FLAGS[word]
         case _:
             return text
+
+
+def encode_file(text: str, memory: Memory) -> bytes:
+    """Return the bytes of a file. Raises InvalidMemory if its front matter is too long to read."""
+    head = len(text) - len(memory.content)
+    if head > frontmatter.MAX_HEAD:
+        fields = ("summary", "keywords", "categories", "files")
+        longest = max(fields, key=lambda name: len(repr(getattr(memory, name))))
+        raise InvalidMemory(
+            longest,
+            f"{head} characters",
+            f"must be shorter: all fields together may have {frontmatter.MAX_HEAD} characters",
+        )
+    return text.encode()
+
+
+def edit_document(document: Document, memory: Memory, settings: Settings) -> tuple[bytes, set[str]]:
+    """Return the bytes of a file with a memory's fields and content, and the keys that changed.
+
+    Raises InvalidMemory, and BadFrontMatter if the front matter cannot be edited safely.
+    """
+    changes = find_changed_fields(document, memory, settings)
+    is_same = memory.content == redact_text(document.body, settings)
+    text = frontmatter.edit(document, changes, None if is_same else memory.content, numbers=TYPED)
+    data = encode_file(text, memory)
+    wanted = {**document.values, **changes}
+    try:
+        found = frontmatter.parse(text).values
+    except BadFrontMatter:
+        found = {}
+    if _drop_none(found) != _drop_none(wanted):
+        raise BadFrontMatter(
+            "has front matter that cannot be edited safely: use simple `key: value` lines"
+        )
+    return data, set(changes)
+
+
+def _drop_none(values: Mapping[str, Value | None]) -> dict[str, Value]:
+    return {key: value for key, value in values.items() if value is not None}
 
 
 class PathInfo:

@@ -10,14 +10,14 @@ import stat
 import threading
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from muisti.errors import BrokenFile, Conflict, InvalidMemory, MemoryNotFound, VaultNotFound
+from muisti.errors import BrokenFile, Conflict, MemoryNotFound, VaultNotFound
 from muisti.filesystem import Tree, UnsafeFile, fold_name, is_occupied
 from muisti.model import Memory
 from muisti.ports import Clock
@@ -36,6 +36,8 @@ from muisti.storage.files.memory_codec import (
     PathInfo,
     check_conflict_markers,
     derive_memories,
+    edit_document,
+    encode_file,
     find_changed_fields,
     format_fields,
     make_restored_path,
@@ -99,7 +101,7 @@ class FileVault:
             path = self._find_free_path(make_file_name(memory, self._settings), memory.id, taken)
             taken.add(fold_name(path))
             text = frontmatter.compose(format_fields(memory), memory.content, numbers=TYPED)
-            new_files.append((path, _encode(text, memory)))
+            new_files.append((path, encode_file(text, memory)))
         self._writer.create(new_files)
         return [
             self._make_stored(replace(memory, file_path=path), data)
@@ -118,17 +120,12 @@ class FileVault:
                 f"{path} was changed in the meantime; read the memory again and repeat the change"
             )
         document = frontmatter.parse(data.decode())
-        changes = find_changed_fields(document, memory, self._settings)
-        is_same = memory.content == redact_text(document.body, self._settings)
-        body = None if is_same else memory.content
-        text = frontmatter.edit(document, changes, body, numbers=TYPED)
-        written = _encode(text, memory)
-        if not _has_values(text, {**document.values, **changes}):
-            raise BrokenFile(
-                path, "has front matter that cannot be edited safely: use simple `key: value` lines"
-            )
+        try:
+            written, changes = edit_document(document, memory, self._settings)
+        except frontmatter.BadFrontMatter as error:
+            raise BrokenFile(path, str(error)) from error
         self._writer.replace(path, written, expected=data)
-        if changes.keys() & {"kind", "category", "project"} and not path.startswith(f"{TRASH}/"):
+        if changes & {"kind", "category", "project"} and not path.startswith(f"{TRASH}/"):
             folder = Path(make_file_name(memory, self._settings)).parent
             if folder != Path(path).parent:
                 wanted = f"{folder.as_posix()}/{Path(path).name}"
@@ -413,30 +410,6 @@ class ReadOnlyVault(FileVault):
 def _set_id(memory: Memory, memory_id: str) -> Memory:
     links = tuple(replace(link, source=memory_id) for link in memory.links)
     return replace(memory, id=memory_id, links=links)
-
-
-def _encode(text: str, memory: Memory) -> bytes:
-    """Return the bytes of a file. Raises InvalidMemory if its front matter is too long to read."""
-    head = len(text) - len(memory.content)
-    if head > frontmatter.MAX_HEAD:
-        fields = ("summary", "keywords", "categories", "files")
-        longest = max(fields, key=lambda name: len(repr(getattr(memory, name))))
-        raise InvalidMemory(
-            longest,
-            f"{head} characters",
-            f"must be shorter: all fields together may have {frontmatter.MAX_HEAD} characters",
-        )
-    return text.encode()
-
-
-def _has_values(text: str, values: Mapping[str, frontmatter.Value | None]) -> bool:
-    """Return whether an edited file would be read back with these values."""
-    try:
-        found = frontmatter.parse(text).values
-    except frontmatter.BadFrontMatter:
-        return False
-    present = {key: value for key, value in found.items() if value is not None}
-    return present == {key: value for key, value in values.items() if value is not None}
 
 
 def require_path(memory: Memory) -> str:

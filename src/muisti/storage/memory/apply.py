@@ -11,7 +11,8 @@ from muisti.model import EntryType, Memory, Sector
 from muisti.ports.rows import IndexChanges, JournalChanges, TextRow
 from muisti.recall.bm25 import count_occurrences
 from muisti.remember.index_rows import get_own_scope, get_tier, to_microseconds
-from muisti.storage.memory.tables import Entry, Tables, check_text
+from muisti.storage.checked_values import check_text
+from muisti.storage.memory.tables import Entry, Tables
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SECTORS = {EntryType.MESSAGE: Sector.EPISODIC, EntryType.DOCUMENT: Sector.SEMANTIC}

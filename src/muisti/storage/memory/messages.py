@@ -14,8 +14,9 @@ from muisti.model import (
     IndexedDocument,
     Message,
 )
+from muisti.storage.checked_values import check_text
 from muisti.storage.memory.apply import to_time
-from muisti.storage.memory.tables import Entry, Tables, check_text
+from muisti.storage.memory.tables import Entry, Tables
 from muisti.storage.memory.view import View
 
 

@@ -8,7 +8,8 @@ from datetime import datetime
 
 from muisti.model import EntryType, Filter, Memory, Session, SessionAction, SessionUse, Usage
 from muisti.ports.search import Candidate, Order
-from muisti.storage.memory.tables import Database, Entry, check_text
+from muisti.storage.checked_values import check_text
+from muisti.storage.memory.tables import Database, Entry
 from muisti.storage.memory.view import View, by_time
 
 OPENING = 80

@@ -6,7 +6,6 @@ whether a memory is in the trash or in the archive.
 
 from __future__ import annotations
 
-import json
 import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from muisti.errors import Conflict, IndexProblem, InvalidRequest, MemoryNotFound, VaultBusy
+from muisti.errors import Conflict, IndexProblem, MemoryNotFound, VaultBusy
 from muisti.lifecycle.journal_projection import project_events
 from muisti.model import (
     CORE_SECTIONS,
@@ -23,7 +22,6 @@ from muisti.model import (
     EventName,
     Exchange,
     Memory,
-    Message,
     Problem,
     QueueStatus,
 )
@@ -38,9 +36,9 @@ from muisti.ports.store import (
 )
 from muisti.remember.index_rows import make_message_ids, project_memory, project_messages
 from muisti.settings import Settings
+from muisti.storage.checked_values import check_text, copy_event, to_message_line
 from muisti.storage.memory.index import MemoryIndex
 from muisti.storage.memory.removal import Day, MemoryRemoval
-from muisti.storage.memory.tables import LONE_SURROGATE, check_text
 
 log = logging.getLogger("muisti")
 _TRASH, _ARCHIVE, _HISTORY = ".trash", "archive", ".history"
@@ -150,8 +148,8 @@ class MemoryStore(MemoryRemoval):
         """Write a change, or nothing if an error is raised; then update the index."""
         with self._lock:
             state = self._state.copy()
-            events = [_copy_event(event) for event in changes.events]
-            lines = [_to_line(message) for message in changes.messages]
+            events = [copy_event(event) for event in changes.events]
+            lines = [to_message_line(message) for message in changes.messages]
             written = self._write(state, changes, events)
             self._state = state
             self._events += events
@@ -398,28 +396,3 @@ def _write_core(entries: dict[str, str], changes: Mapping[str, str | None]) -> N
             entries.pop(key, None)
         else:
             entries[key] = value
-
-
-def _copy_event(event: Event) -> Event:
-    """Return the event as a journal file would return it. Raises InvalidRequest."""
-    fields = [event.name, event.memory_ids, event.session_id, dict(event.data)]
-    try:
-        line = json.dumps(fields, ensure_ascii=False)
-        line.encode()
-    except UnicodeEncodeError as error:
-        character = error.object[error.start]
-        raise InvalidRequest(event.name, character, LONE_SURROGATE) from error
-    name, memory_ids = str(event.name), tuple(event.memory_ids)
-    return replace(event, name=name, memory_ids=memory_ids, data=json.loads(line)[3])
-
-
-def _to_line(message: Message) -> MessageLine:
-    """Return the message as a line of a conversation's file. Raises InvalidRequest."""
-    check_text(message.id, message.role, message.content, message.type)
-    try:
-        meta = json.loads(json.dumps(dict(message.meta), ensure_ascii=False))
-    except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidRequest(
-            "meta", type(message.meta).__name__, f"must be plain JSON ({error})"
-        ) from error
-    return MessageLine(0, message.id, message.at, message.role, message.content, message.type, meta)

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from muisti.errors import InvalidRequest
 from muisti.model import (
     DocumentSource,
     EntryType,
@@ -29,8 +28,6 @@ from muisti.recall.bm25 import count_length
 
 if TYPE_CHECKING:
     from muisti.ports.vectors import Identity, Matrix, Piece
-
-LONE_SURROGATE = "contains half of a surrogate pair; remove it"
 
 K = TypeVar("K", bound=Hashable)
 I = TypeVar("I", bound=Hashable)  # noqa: E741  # the key within a group
@@ -221,12 +218,3 @@ class Database:
             changed = self._tables.copy()
             yield changed
             self._tables = changed
-
-
-def check_text(*texts: str | None) -> None:
-    """Raise InvalidRequest for text that is not valid Unicode."""
-    for text in texts:
-        try:
-            (text or "").encode()
-        except UnicodeEncodeError as error:
-            raise InvalidRequest("text", error.object[error.start], LONE_SURROGATE) from error

@@ -10,8 +10,9 @@ from muisti.ports.search import Frequencies, Term, WordCounts, WordMatch
 from muisti.recall.bm25 import B
 from muisti.recall.matching import K1, count_words
 from muisti.recall.query import compute_idf
+from muisti.storage.checked_values import check_text
 from muisti.storage.memory.reader import OPENING
-from muisti.storage.memory.tables import Tables, check_text
+from muisti.storage.memory.tables import Tables
 from muisti.storage.memory.view import View
 
 

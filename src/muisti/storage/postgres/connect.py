@@ -14,7 +14,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg_pool import ConnectionPool
 
-from muisti.errors import InvalidRequest, VaultBusy
+from muisti.errors import InvalidRequest, StoreUnavailable, VaultBusy
 from muisti.model import KINDS, RATES, Kind, Sector
 from muisti.model.salience import IDLE_DAYS
 from muisti.remember.index_rows import to_microseconds
@@ -88,6 +88,8 @@ class Database:
         self._clock = clock
         self._held = threading.local()
         self._writers = threading.Lock()
+        self._opening = threading.Lock()
+        self._pool: ConnectionPool[Connection] | None = None
         self._closed = False
 
     @cached_property
@@ -99,24 +101,30 @@ class Database:
         ):
             return prepare_schema(db, self.address)
 
-    @cached_property
-    def _pool(self) -> ConnectionPool[Connection]:
+    def _get_pool(self) -> ConnectionPool[Connection]:
+        """Return the pool of connections. Raises StoreUnavailable if it was closed."""
         _ = self.state  # a wrong address or password is reported with its reason
-        pool: ConnectionPool[Connection] = ConnectionPool(
-            self.conninfo,
-            kwargs={"autocommit": True},
-            min_size=1,
-            max_size=MOST_CONNECTIONS,
-            timeout=self.timeout,
-            num_workers=1,
-            open=False,
-        )
-        pool.open()
-        return pool
+        with self._opening:
+            if self._closed:
+                raise StoreUnavailable(f"{self.address} has been closed; open it again")
+            if self._pool is None:
+                self._pool = ConnectionPool(
+                    self.conninfo,
+                    kwargs={"autocommit": True},
+                    min_size=1,
+                    max_size=MOST_CONNECTIONS,
+                    timeout=self.timeout,
+                    num_workers=1,
+                    open=False,
+                )
+                self._pool.open()
+            return self._pool
 
     def close(self) -> None:
-        """Close all connections. A new transaction opens new ones."""
-        pool = self.__dict__.pop("_pool", None)
+        """Close all connections."""
+        with self._opening:
+            pool, self._pool = self._pool, None
+            self._closed = True
         if pool is not None:
             pool.close()
 
@@ -167,7 +175,8 @@ class Database:
     def _run(self, mode: str, *, writes: bool) -> Iterator[Connection]:
         """Run a transaction on a connection of the pool, as that of this thread."""
         with translate_errors(self.address):
-            connection = self._begin(mode)
+            pool = self._get_pool()
+            connection = self._begin(pool, mode)
             outer = self.transaction
             self._held.transaction = Transaction(connection, writes=writes)
             try:
@@ -182,9 +191,9 @@ class Database:
                 raise
             finally:
                 self._held.transaction = outer
-                self._pool.putconn(connection)
+                pool.putconn(connection)
 
-    def _begin(self, mode: str) -> Connection:
+    def _begin(self, pool: ConnectionPool[Connection], mode: str) -> Connection:
         """Begin a transaction on a connection that works, which the server may have closed.
 
         Everything that a statement depends on is set in the transaction, not in the session: a
@@ -198,13 +207,13 @@ class Database:
             "SET LOCAL jit = off; SET LOCAL hnsw.iterative_scan = relaxed_order"
         )
         for _ in range(MOST_CONNECTIONS + 1):
-            connection = self._pool.getconn()
+            connection = pool.getconn()
             try:
                 connection.execute(sql.encode(), prepare=False)
                 return connection
             except psycopg.OperationalError as error:
                 connection.close()
-                self._pool.putconn(connection)
+                pool.putconn(connection)
                 failure = error
         raise make_error(failure, self.address)
 

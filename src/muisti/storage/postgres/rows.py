@@ -118,6 +118,17 @@ def decode_memory(row: Sequence[Any]) -> Memory:
     return Memory(**values)
 
 
+def decode_written(row: Sequence[Any]) -> Memory:
+    """Return the memory in a row of the columns of STORED, as it was written."""
+    values = dict(zip(_WRITTEN_NAMES, row, strict=True))
+    for name, decode in _DECODERS:
+        if name in values:
+            values[name] = decode(values[name])
+    links = json.loads(values["links"]) if values["links"] else ()
+    values["links"] = tuple(decode_link([values["id"], *link]) for link in links)
+    return Memory(**values)
+
+
 def _find_decoder(field: Field) -> Callable[[Any], Any] | None:
     """Return the function that decodes a field's cell, or None if the cell is the value.
 
@@ -133,6 +144,7 @@ def _find_decoder(field: Field) -> Callable[[Any], Any] | None:
 
 
 _NAMES = tuple(field.name for field in _READ)
+_WRITTEN_NAMES = tuple(field.name for field in STORED.values())
 _DECODERS = tuple(
     (field.name, decode) for field in _READ if (decode := _find_decoder(field)) is not None
 )

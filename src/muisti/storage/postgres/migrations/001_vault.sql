@@ -11,7 +11,9 @@ CREATE TABLE tenants (
 );
 INSERT INTO tenants VALUES (1, 'default');
 
--- The source of truth: memories as the bytes of their Markdown files.
+-- The source of truth: memories as the bytes of their Markdown files. Every change of one gives it another revision.
+
+CREATE SEQUENCE revisions;
 
 CREATE TABLE memories (
     tenant     integer NOT NULL DEFAULT current_setting('muisti.tenant')::integer,
@@ -21,9 +23,9 @@ CREATE TABLE memories (
     revision   bigint NOT NULL,
     created_on date NOT NULL,
     file       bytea NOT NULL,
-    PRIMARY KEY (tenant, id, archived),
-    UNIQUE (tenant, path)
+    PRIMARY KEY (tenant, id, archived)
 );
+CREATE UNIQUE INDEX memories_by_path ON memories (tenant, path) WHERE NOT archived;
 CREATE INDEX memories_archived ON memories (tenant, created_on, id) WHERE archived;
 
 -- Earlier versions of memories, and texts that were merged into them.

@@ -1,0 +1,76 @@
+"""The journal: events that are appended, and found by the memories that they mention."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from muisti.model import Event
+from muisti.ports.lookups import ID
+from muisti.storage.postgres.connect import Connection, fetch
+from muisti.storage.postgres.rows import to_int, to_time
+
+_COLUMNS = "at, name, memory_ids, session_id, data"
+
+
+def append_events(db: Connection, events: Sequence[Event]) -> None:
+    """Append events."""
+    mentions: list[tuple[str, int]] = []
+    for event in events:
+        [(n,)] = fetch(
+            db,
+            f"INSERT INTO events ({_COLUMNS}) VALUES (%s, %s, %s, %s, %s) RETURNING n",
+            _encode(event),
+        )
+        named = [value for value in event.data.values() if isinstance(value, str)]
+        found = dict.fromkeys((*event.memory_ids, *filter(ID.fullmatch, named)))
+        mentions += [(id_, n) for id_ in found]
+    if mentions:
+        db.execute(
+            "INSERT INTO mentions (memory_id, n) SELECT * FROM unnest(%s::text[], %s::bigint[])",
+            ([id_ for id_, _ in mentions], [n for _, n in mentions]),
+        )
+
+
+def read_events(db: Connection, memory_id: str | None = None) -> list[Event]:
+    """Return the events that mention a memory, or all, in order."""
+    if memory_id is None:
+        rows = fetch(db, f"SELECT {_COLUMNS} FROM events ORDER BY n")
+    else:
+        sql = f"""SELECT {_COLUMNS} FROM mentions JOIN events USING (n)
+                  WHERE memory_id = %s ORDER BY n"""
+        rows = fetch(db, sql, (memory_id,))
+    return [_decode(row) for row in rows]
+
+
+def rewrite_events(db: Connection, change: Callable[[Event], Event | None]) -> list[Event]:
+    """Change or delete events, and return those that are left, in order. None deletes one."""
+    left = []
+    for n, *row in fetch(db, f"SELECT n, {_COLUMNS} FROM events ORDER BY n"):
+        event = _decode(row)
+        changed = change(event)
+        if changed is not None:
+            left.append(changed)
+        if changed is None:
+            db.execute("DELETE FROM events WHERE n = %s", (n,))
+            db.execute("DELETE FROM mentions WHERE n = %s", (n,))
+        elif changed != event:
+            db.execute(
+                """UPDATE events SET at = %s, name = %s, memory_ids = %s, session_id = %s, data = %s
+                   WHERE n = %s""",
+                (*_encode(changed), n),
+            )
+            gone = list(set(event.memory_ids) - set(changed.memory_ids))
+            db.execute("DELETE FROM mentions WHERE n = %s AND memory_id = ANY(%s)", (n, gone))
+    return left
+
+
+def _encode(event: Event) -> tuple[Any, ...]:
+    data = json.dumps(dict(event.data), ensure_ascii=False).replace("\0", "\\u0000")
+    return to_int(event.at), str(event.name), list(event.memory_ids), event.session_id, data
+
+
+def _decode(row: Sequence[Any]) -> Event:
+    at, name, memory_ids, session_id, data = row
+    return Event(name, to_time(at), tuple(memory_ids), session_id, json.loads(data))

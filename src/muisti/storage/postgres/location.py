@@ -1,0 +1,59 @@
+"""Where a vault in PostgreSQL is."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from muisti.errors import Unsupported
+from muisti.storage.postgres.connect import Database, fetch
+
+if TYPE_CHECKING:
+    from muisti.ports import ChangeQueue, FileWatch, Notebook
+
+NO_FILES = "a vault in a database has no files; open a vault in a folder"
+
+
+class PostgresLocation:
+    """Implements the port Location."""
+
+    def __init__(self, database: Database) -> None:
+        self._db = database
+
+    def __str__(self) -> str:
+        return self._db.address
+
+    @property
+    def name(self) -> str:
+        """The name of the database."""
+        return self._db.address.rpartition("/")[2] or "postgresql"
+
+    @property
+    def is_writable(self) -> bool:
+        """Whether the vault was writable when it was opened."""
+        return self._db.state.writable
+
+    def check_available(self) -> None:
+        """Raise StoreUnavailable if the database cannot be reached."""
+        with self._db.read_transaction():
+            pass
+
+    def disk_usage(self) -> int:
+        """Return the bytes of memories, versions and conversations."""
+        sql = """SELECT (SELECT coalesce(sum(octet_length(file)), 0) FROM memories)
+                 + (SELECT coalesce(sum(octet_length(file)), 0) FROM versions)
+                 + (SELECT coalesce(sum(octet_length(content)), 0) FROM lines)"""
+        with self._db.read_transaction() as db:
+            return int(fetch(db, sql)[0][0])
+
+    def watch(self, stop: threading.Event) -> FileWatch:
+        """Raise Unsupported."""
+        raise Unsupported("watch_files", NO_FILES)
+
+    def queue_changes(self) -> ChangeQueue:
+        """Raise Unsupported."""
+        raise Unsupported("queue_changes", NO_FILES)
+
+    def notebook(self, folder: str) -> Notebook:
+        """Raise Unsupported."""
+        raise Unsupported("notebook", NO_FILES)
