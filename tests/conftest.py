@@ -91,7 +91,13 @@ def _own_world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     monkeypatch.setenv("MUISTI_WARM", "0")  # no search leaves a process behind
-    for name in ("MUISTI_VAULT", "MUISTI_PROJECT", "MUISTI_EMBEDDER", "MUISTI_MODEL"):
+    for name in (
+        "MUISTI_VAULT",
+        "MUISTI_STORE",
+        "MUISTI_PROJECT",
+        "MUISTI_EMBEDDER",
+        "MUISTI_MODEL",
+    ):
         monkeypatch.delenv(name, raising=False)
 
 
@@ -107,8 +113,18 @@ def file_store(memory: Search) -> FileStore:
 
 @pytest.fixture
 def location(vault: Path, request: pytest.FixtureRequest) -> Path | str:
-    """Where `opened` opens a vault: a folder, or `:memory:` in tests that run on every store."""
-    return vault if getattr(request, "param", "files") == "files" else ":memory:"
+    """Where `opened` opens a vault: a folder or, in tests that run on every store, `:memory:` or a
+    tenant of the PostgreSQL server.
+    """
+    match getattr(request, "param", "files"):
+        case "memory":
+            return ":memory:"
+        case "postgres":
+            from tests.postgres.server import make_location
+
+            return make_location()
+        case _:
+            return vault
 
 
 @pytest.fixture

@@ -20,6 +20,7 @@ from muisti.errors import (
     VaultFull,
     VaultNotFound,
 )
+from muisti.locations import find_database
 from muisti.ports.services import Services
 from muisti.roles import ROLES
 from muisti.settings import IN_MEMORY, Settings, ValueOrList, find_vault, is_foreign, load_settings
@@ -109,7 +110,7 @@ def open(
     clock: Clock | None = None,
     disk: Disk | None = None,
 ) -> Muisti | Reader | Search:  # shape: one argument for each option
-    """Open the vault at a location: a folder, `:memory:`, or None for the one found from here.
+    """Open the vault at a location: a folder, a database, `:memory:`, or None for the one found.
 
     The role decides whether a missing vault is created, edited files are picked up, accepted
     exchanges are continued and the model is loaded. `create` overrides the role. A hook and
@@ -121,20 +122,29 @@ def open(
     approved can only be read, and nothing in it is trusted. By default a vault was found if no
     location is given and it is not the user's own.
 
-    A vault in `:memory:` neither reads from the disk nor writes to it.
+    A vault in `:memory:` neither reads from the disk nor writes to it. A database is named by its
+    address, `postgresql://user@host/name`; it needs the extra `muisti[postgres]`.
 
     Raises VaultError, SettingsError, IndexTooNew, InvalidRequest.
     """
     if role not in ROLES:
         raise InvalidRequest("role", role, f"must be one of {', '.join(ROLES)}")
     defaults = ROLES[role]
-    scheme, separator, _ = str(location or "").partition("://")
-    if separator and scheme.isalnum():
-        raise InvalidRequest("location", location, "must be a folder; URLs are not supported")
-    root = find_vault(location)
     arguments = {**(defaults.settings or {}), **(settings or {})}
-    back_end: _InMemory | _Files
-    if root == Path(IN_MEMORY):
+    back_end: BackEnd
+    database = find_database(location)
+    scheme, separator, _ = str(location or "").partition("://")
+    if database is None and separator and scheme.isalnum():
+        raise InvalidRequest("location", location, "must be a folder or a postgresql:// address")
+    if database is not None:
+        from muisti.bootstrap_postgres import PostgresBackEnd, check_address
+
+        root = Path(check_address(database))
+        vault_settings = load_settings(arguments=arguments)
+        if project and not vault_settings.project:
+            vault_settings = replace(vault_settings, project=project)
+        back_end = PostgresBackEnd(database, vault_settings, clock or SystemClock())
+    elif (root := find_vault(location)) == Path(IN_MEMORY):
         back_end = _InMemory(load_settings(arguments=arguments), clock or SystemClock())
     else:
         _ensure_vault(root, create=defaults.create if create is None else create, disk=disk)
@@ -187,10 +197,13 @@ def _ensure_vault(root: Path, *, create: bool, disk: Disk | None) -> None:
     record_creation(root)
 
 
-class _BackEnd:
+class BackEnd:
     """Makes the services of a vault, each when it is first used."""
 
     services: Services
+
+    def prepare(self, *, answer_first: bool) -> None:
+        """Make the vault ready. Answer first: do not look at the files of a large vault."""
 
     def clean_up_after(self, memory: Opened) -> Opened:
         """Clean up when the vault is no longer used. Return the vault."""
@@ -227,7 +240,7 @@ class _BackEnd:
         return ImportExportFiles(MarkdownCodec(self.services.settings))
 
 
-class _InMemory(_BackEnd):
+class _InMemory(BackEnd):
     """A vault without files."""
 
     def __init__(self, settings: Settings, clock: Clock) -> None:
@@ -239,9 +252,6 @@ class _InMemory(_BackEnd):
         )
         self._store = MemoryStore(settings, clock, self._index)
         self.services = Services(settings, clock, self)
-
-    def prepare(self, *, answer_first: bool) -> None:
-        """Do nothing: there are no files to pick up."""
 
     def make_location(self) -> StorageLocation:
         """Return where the vault is."""
@@ -270,7 +280,7 @@ class _InMemory(_BackEnd):
         return MemoryReconciler(self._store, self._index)
 
 
-class _Files(_BackEnd):
+class _Files(BackEnd):
     """A vault in a folder."""
 
     def __init__(self, root: Path, settings: Settings, clock: Clock, disk: Disk | None) -> None:

@@ -6,7 +6,28 @@ import os
 import stat
 import sys
 
+TYPE_CHECKING = False  # `typing` takes long to import
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 SETTINGS_FILE = "muisti.toml"
+DATABASES = ("postgresql:/", "postgres:/")
+"""How the address of a database begins. One slash: a path has lost the second."""
+
+
+def find_database(named: object = None) -> str | None:
+    """Return the address of the database that holds the vault; None if it is in a folder.
+
+    The named one, or else that of `MUISTI_STORE` or `MUISTI_VAULT`.
+    """
+    location = str(named) if named is not None else find_named() or ""
+    return location if location.startswith(DATABASES) else None
+
+
+def find_named(environ: Mapping[str, str] | None = None) -> str | None:
+    """Return the location that `MUISTI_STORE` or `MUISTI_VAULT` names, or None."""
+    environment = os.environ if environ is None else environ
+    return environment.get("MUISTI_STORE") or environment.get("MUISTI_VAULT") or None
 
 
 def find_upwards(folder: str) -> str | None:
@@ -26,10 +47,13 @@ def find_upwards(folder: str) -> str | None:
 def locate_vault(named: str | None, folder: str) -> tuple[str, bool]:
     """Return the path of a vault, and whether it was only found in the folder.
 
-    The named one, `MUISTI_VAULT`, the nearest folder upwards with a settings file, or the user's
-    default vault. As `muisti.settings.find_vault` does, without its checks.
+    The named one, `MUISTI_STORE`, `MUISTI_VAULT`, the nearest folder upwards with a settings file,
+    or the user's default vault. As `muisti.settings.find_vault` does, without its checks. The
+    address of a database is returned as it is.
     """
-    named = named or os.environ.get("MUISTI_VAULT") or None
+    named = named or find_named()
+    if named is not None and named.startswith(DATABASES):
+        return named, False
     if named is not None:
         return os.path.join(folder, os.path.expanduser(named)), False
     own = get_own_path()

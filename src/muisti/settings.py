@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, ClassVar
 
-from muisti.errors import SettingsError
+from muisti.errors import SettingsError, Unsupported
 from muisti.filesystem import UnsafeFile, read_file
+from muisti.locations import DATABASES, find_named, find_upwards, get_data_path
 from muisti.locations import SETTINGS_FILE as SETTINGS_FILE  # noqa: PLC0414  # others import it from here
-from muisti.locations import find_upwards, get_data_path
 from muisti.model import KINDS, RATES, Kind, Sector
 from muisti.safe_toml import parse_toml
 from muisti.settings_tables import parse_kinds, parse_patterns
@@ -391,19 +391,19 @@ def find_vault(
 ) -> Path:
     """Return the path of the vault.
 
-    The explicit path, `MUISTI_VAULT`, the nearest folder upwards with `muisti.toml`, or the user's
-    data folder. Raises SettingsError for an empty path.
+    The explicit path, `MUISTI_STORE`, `MUISTI_VAULT`, the nearest folder upwards with a settings
+    file, or the user's data folder. Raises SettingsError, and Unsupported for a database.
     """
     environment = os.environ if environ is None else environ
-    named = explicit if explicit is not None else environment.get("MUISTI_VAULT") or None
+    named = explicit if explicit is not None else find_named(environment)
     if named is not None:
         if not str(named).strip():
             raise SettingsError("the path of the vault is empty; give a folder, or omit it")
-        if str(named) == IN_MEMORY:
-            return Path(IN_MEMORY)
-        return Path(named).expanduser().absolute()
-    found = find_upwards(str((start or Path.cwd()).absolute()))
-    return get_own_vault() if found is None else Path(found)
+        if str(named).startswith(DATABASES):
+            raise Unsupported("this", "it needs a vault in a folder, not one in a database")
+        path = Path(named)
+        return path if str(named) == IN_MEMORY else path.expanduser().absolute()
+    return Path(find_upwards(str((start or Path.cwd()).absolute())) or get_own_vault())
 
 
 def get_data_folder() -> Path:
@@ -418,7 +418,7 @@ def get_own_vault() -> Path:
 
 def is_foreign(root: Path, explicit: str | os.PathLike[str] | None = None) -> bool:
     """Return whether a vault was only found in the working folder, perhaps a stranger's clone."""
-    if explicit is not None or os.environ.get("MUISTI_VAULT"):
+    if explicit is not None or find_named():
         return False
     return root != get_own_vault()
 

@@ -152,7 +152,7 @@ def test_A4_an_unknown_role_is_refused(vault: Path, role: str) -> None:
     assert not vault.exists()
 
 
-@pytest.mark.parametrize("location", ["postgresql://localhost/muisti", "s3://bucket/vault"])
+@pytest.mark.parametrize("location", ["mysql://localhost/muisti", "s3://bucket/vault"])
 def test_A4_an_address_without_a_store_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, location: str
 ) -> None:

@@ -41,10 +41,6 @@ FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 """For tests that do not kill the server."""
 
 
-_started: list[subprocess.Popen[bytes]] = []
-"""Kept, as Python warns of a process that is not waited for."""
-
-
 class NoServer(Exception):
     """Why no server can run here."""
 
@@ -64,13 +60,10 @@ def start_server() -> str:
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # the first worker starts it, the others wait
         if not state.exists():
-            _started.append(
-                subprocess.Popen(
-                    [sys.executable, "-m", "tests.postgres.server", str(folder), str(owner)],
-                    cwd=Path(__file__).parents[2],
-                    stdin=subprocess.DEVNULL,
-                    start_new_session=True,
-                )
+            command = [sys.executable, "-m", "tests.postgres.server", str(folder), str(owner)]
+            root = Path(__file__).parents[2]
+            subprocess.run(
+                command, check=True, cwd=root, stdin=subprocess.DEVNULL, start_new_session=True
             )
         until = time.monotonic() + WAIT
         while not state.exists():
@@ -173,7 +166,9 @@ class Server:
 
 
 def main(folder: Path, owner: int) -> None:
-    """Run a server until a process ends; then remove its folder."""
+    """Run a server in the background until a process ends; then remove its folder."""
+    if os.fork():
+        os._exit(0)  # nobody has to wait for the other one
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     server = None
     try:

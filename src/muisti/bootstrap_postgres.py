@@ -1,0 +1,87 @@
+"""Open a vault in PostgreSQL. Apart from `bootstrap`, as its libraries are an extra."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from muisti.bootstrap import BackEnd
+from muisti.errors import InvalidRequest, SettingsError
+from muisti.ports.services import Services
+
+if TYPE_CHECKING:
+    from muisti.ports import Clock, Location, Reconciler, SearchIndex, Store, VectorIndex
+    from muisti.settings import Settings
+
+
+def check_address(address: str) -> str:
+    """Return an address without its password.
+
+    Raises SettingsError if the libraries are missing, InvalidRequest if it cannot be parsed.
+    """
+    if "://" not in address:
+        raise InvalidRequest("location", "", "must be text: a path loses a slash of the address")
+    try:
+        from muisti.storage.postgres.connect import describe_address
+    except ImportError as error:
+        raise SettingsError(
+            "a vault in PostgreSQL needs more packages: pip install 'muisti[postgres]'"
+        ) from error
+    return describe_address(address)
+
+
+class PostgresBackEnd(BackEnd):
+    """A vault in PostgreSQL."""
+
+    def __init__(self, address: str, settings: Settings, clock: Clock) -> None:
+        from muisti.storage.files.markdown_codec import MarkdownFormat
+        from muisti.storage.postgres.connect import Database
+        from muisti.storage.postgres.index import PostgresIndex
+        from muisti.storage.postgres.store import PostgresStore
+
+        self._database = Database(
+            address,
+            clock,
+            timeout=settings.lock_timeout,
+            kinds=settings.kinds,
+            rates=settings.decay_rates,
+            grace_days=settings.salience_decay_days,
+        )
+        self._index = PostgresIndex(self._database)
+        self._store = PostgresStore(
+            self._database, self._index, settings, clock, MarkdownFormat(settings)
+        )
+        self.services = Services(settings, clock, self)
+
+    def prepare(self, *, answer_first: bool) -> None:
+        """Connect, and create or update the schema if needed."""
+        self._store.prepare(wait=True)
+
+    def close(self) -> None:
+        """Close all connections, also if nothing was read."""
+        self._database.close()
+
+    def make_location(self) -> Location:
+        """Return where the vault is."""
+        from muisti.storage.postgres.location import PostgresLocation
+
+        return PostgresLocation(self._database)
+
+    def make_store(self) -> Store:
+        """Return the source of truth."""
+        return self._store
+
+    def make_index(self) -> SearchIndex:
+        """Return the search index."""
+        return self._index
+
+    def make_vectors(self) -> VectorIndex:
+        """Return the vector index."""
+        from muisti.storage.postgres.vectors import PostgresVectors
+
+        return PostgresVectors(self._database)
+
+    def make_reconciler(self) -> Reconciler:
+        """Return the reconciler, which rebuilds and verifies."""
+        from muisti.storage.postgres.reconciler import PostgresReconciler
+
+        return PostgresReconciler(self._store, self._database)
