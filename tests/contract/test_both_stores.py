@@ -1,5 +1,5 @@
-"""The vault of files and the vault in memory answer every question the same: ids, scores and order,
-after any operations.
+"""The vault of files, the one in memory and the one in PostgreSQL answer every question the same:
+ids, scores and order, after any operations.
 """
 
 # mypy: disable-error-code="misc"
@@ -23,6 +23,7 @@ from muisti.errors import MuistiError
 from muisti.model import Memory, SearchResults, Stats, VerifyReport
 from muisti.remember import identity
 from tests.conftest import FakeClock
+from tests.postgres.server import make_location
 from tests.tiers import amount
 
 TEXTS = [
@@ -104,19 +105,23 @@ OPERATIONS = st.one_of(
 )
 
 
+OTHER_STORES = pytest.mark.parametrize("other", ["memory", "postgres"])
+
+
 class Both:
-    """The same operations on a vault of files and on one in memory, with the same ids and the same
+    """The same operations on a vault of files and on another store, with the same ids and the same
     time.
     """
 
     def __init__(
-        self, folder: Path, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+        self, folder: Path, other: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
     ) -> None:
+        second = ":memory:" if other == "memory" else make_location()
         self._monkeypatch = monkeypatch
         self.clocks = FakeClock(), FakeClock()
         self.vaults = tuple(
             bootstrap.open(location, clock=clock, settings=options)  # type: ignore[call-overload]
-            for location, clock in zip((folder, ":memory:"), self.clocks, strict=True)
+            for location, clock in zip((folder, second), self.clocks, strict=True)
         )
         self.ids: list[str] = []
         self.steps = 0
@@ -348,16 +353,17 @@ def _told(history: Sequence[Any]) -> list[Any]:
     return [replace(one, what=str(one.what)) for one in history]
 
 
+@OTHER_STORES
 @settings(
     max_examples=amount(quick=5, all=20), deadline=None, suppress_health_check=list(HealthCheck)
 )
 @given(operations=st.lists(OPERATIONS, min_size=1, max_size=25))
 def test_every_read_verb_answers_the_same(
-    tmp_path_factory: pytest.TempPathFactory, operations: list[Operation]
+    tmp_path_factory: pytest.TempPathFactory, other: str, operations: list[Operation]
 ) -> None:
     options = {"embedder": "none", "record_recall": True, "sync_on_open": False}
     with pytest.MonkeyPatch.context() as monkeypatch:
-        both = Both(tmp_path_factory.mktemp("both") / "vault", options, monkeypatch)
+        both = Both(tmp_path_factory.mktemp("both") / "vault", other, options, monkeypatch)
         try:
             for operation in operations:
                 both.run(operation)
@@ -367,15 +373,16 @@ def test_every_read_verb_answers_the_same(
             both.close()
 
 
+@OTHER_STORES
 @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 @given(texts=st.lists(TEXT, min_size=1, max_size=13, unique=True), query=st.sampled_from(QUERIES))
 def test_hybrid_searches_find_the_same(
-    tmp_path_factory: pytest.TempPathFactory, texts: list[str], query: str
+    tmp_path_factory: pytest.TempPathFactory, other: str, texts: list[str], query: str
 ) -> None:
-    """SQLite keeps vectors in two bytes a number: scores agree to four digits."""
+    """SQLite and PostgreSQL keep vectors in two bytes a number: scores agree to four digits."""
     options = {"embedder": "hashing", "sync_on_open": False}
     with pytest.MonkeyPatch.context() as monkeypatch:
-        both = Both(tmp_path_factory.mktemp("both") / "vault", options, monkeypatch)
+        both = Both(tmp_path_factory.mktemp("both") / "vault", other, options, monkeypatch)
         try:
             for text in texts:
                 both.run(("save", text, "", "note", "project"))
