@@ -90,6 +90,16 @@ class IndexContract:
         add(index, filed(4, "afterwards it works"))
         assert find_ids(index, "afterwards") == [ident(4)]
 
+    def test_a_snapshot_goes_on_after_a_release(self, index: SearchIndex) -> None:
+        add(index, filed(1, "before"))
+        with index.snapshot():
+            assert index.get(ident(1)) is not None
+            with index.release():
+                assert index.get(ident(1)) is not None
+            assert index.get(ident(1)) is not None
+        with index.release():
+            assert index.get(ident(1)) is not None
+
     def test_a_snapshot_does_not_see_what_comes_later(self, index: SearchIndex) -> None:
         add(index, filed(1, "there"))
         done = threading.Event()

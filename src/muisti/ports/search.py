@@ -133,6 +133,13 @@ class MemoryReader(Protocol):
         """Within the context, all reads of this thread see the same state of the index."""
         ...
 
+    def release(self) -> AbstractContextManager[None]:
+        """Within the context, which may last, hold nothing that other threads wait for.
+
+        To call a model in the middle of a snapshot, whose later reads may then see a later state.
+        """
+        ...
+
     def get(
         self, memory_id: str, *, include_deleted: bool = False, any_origin: bool = False
     ) -> Memory | None:

@@ -113,7 +113,8 @@ def retrieve(
         for key, word_hit in _match_words(search, query, filter_, pool).items():
             keyword.setdefault(key, word_hit)
     if embedding is None:
-        embedding = _embed_query(services, query, lambda: search.find_speakers(list(keyword)))
+        with services.index.release():
+            embedding = _embed_query(services, query, lambda: search.find_speakers(list(keyword)))
     vector: dict[Key, FoundText] = {}
     if embedding.vector is not None and embedding.space is not None:
         for filter_ in filters:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import datetime
 
 from muisti.model import EntryType, Filter, Memory, Session, SessionAction, SessionUse, Usage
@@ -29,6 +29,10 @@ class MemoryReading:
         """Within the context, all reads of this thread see the same state."""
         with self.database.snapshot():
             yield
+
+    def release(self) -> AbstractContextManager[None]:
+        """Do nothing: nothing is held."""
+        return nullcontext()
 
     def get(
         self, memory_id: str, *, include_deleted: bool = False, any_origin: bool = False

@@ -21,7 +21,6 @@ from muisti.remember.index_rows import to_microseconds
 from muisti.storage.postgres.errors import make_error, translate_errors
 from muisti.storage.postgres.migrate import LOCK, State, prepare_schema
 from muisti.storage.postgres.salience_sql import NOW, RECORDED, salience_sql
-from muisti.storage.postgres.validity import Chains
 
 if TYPE_CHECKING:
     from muisti.ports import Clock
@@ -38,12 +37,26 @@ Cell = Any
 
 
 class Transaction:
-    """A transaction of one thread."""
+    """A transaction of one thread. It begins with the first statement."""
 
-    def __init__(self, connection: Connection, *, writes: bool) -> None:
-        self.connection = connection
+    def __init__(self, pool: ConnectionPool[Connection], *, writes: bool) -> None:
+        self.pool = pool
         self.writes = writes
-        self.chains = Chains(connection)
+        self.connection: Connection | None = None
+
+    def end(self, *, commit: bool) -> None:
+        """End the transaction, if it has begun, and give the connection back."""
+        connection, self.connection = self.connection, None
+        if connection is None:
+            return
+        try:
+            connection.execute("COMMIT" if commit else "ROLLBACK")
+        except psycopg.Error:
+            connection.close()
+            if commit:
+                raise
+        finally:
+            self.pool.putconn(connection)
 
 
 def describe_address(dsn: str) -> str:
@@ -136,14 +149,43 @@ class Database:
         return getattr(self._held, "transaction", None)
 
     @contextmanager
+    def hold(self) -> Iterator[Transaction]:
+        """Let all reads in the block see one state of the database, from the first one on.
+
+        Within an open transaction they see what that sees.
+        """
+        if self.transaction is not None:
+            yield self.transaction
+            return
+        with self._open(writes=False) as transaction:
+            yield transaction
+
+    @contextmanager
+    def release(self) -> Iterator[None]:
+        """Hold no connection in the block. Reads after it see the state of that time.
+
+        A transaction that writes is not interrupted.
+        """
+        held = self.transaction
+        if held is None or held.writes:
+            yield
+            return
+        with translate_errors(self.address):
+            held.end(commit=True)
+        self._held.transaction = None
+        try:
+            yield
+        finally:
+            self._held.transaction = held
+
+    @contextmanager
     def read_transaction(self) -> Iterator[Connection]:
         """Read one state of the database; within an open transaction, what that sees."""
-        if self.transaction is not None:
-            with translate_errors(self.address):
-                yield self.transaction.connection
-            return
-        with self._run("ISOLATION LEVEL REPEATABLE READ READ ONLY", writes=False) as db:
-            yield db
+        with self.hold() as transaction, translate_errors(self.address):
+            if transaction.connection is None:
+                mode = "ISOLATION LEVEL REPEATABLE READ READ ONLY"
+                transaction.connection = self._begin(transaction.pool, mode)
+            yield transaction.connection
 
     @contextmanager
     def write_transaction(self, timeout: float | None = None) -> Iterator[Connection]:
@@ -152,7 +194,7 @@ class Database:
         Within another write transaction it becomes a part of that. Raises VaultBusy.
         """
         outer = self.transaction
-        if outer is not None and outer.writes:
+        if outer is not None and outer.writes and outer.connection is not None:
             with translate_errors(self.address), outer.connection.transaction():
                 yield outer.connection
             return
@@ -161,7 +203,8 @@ class Database:
         if not self._writers.acquire(timeout=wait):
             raise VaultBusy(f"{self.address}: another thread has written for {wait:g} seconds")
         try:
-            with self._run("", writes=True) as db:
+            with translate_errors(self.address), self._open(writes=True) as transaction:
+                db = transaction.connection = self._begin(transaction.pool, "")
                 left = max(1, int(1000 * (until - time.monotonic())))
                 db.execute(f"SET LOCAL lock_timeout = {left}", prepare=False)
                 db.execute("SELECT pg_advisory_xact_lock(%s, %s)", (LOCK, self.state.tenant))
@@ -172,26 +215,20 @@ class Database:
             self._writers.release()
 
     @contextmanager
-    def _run(self, mode: str, *, writes: bool) -> Iterator[Connection]:
-        """Run a transaction on a connection of the pool, as that of this thread."""
+    def _open(self, *, writes: bool) -> Iterator[Transaction]:
+        """Make a transaction that of this thread, and end it."""
+        outer = self.transaction
         with translate_errors(self.address):
-            pool = self._get_pool()
-            connection = self._begin(pool, mode)
-            outer = self.transaction
-            self._held.transaction = Transaction(connection, writes=writes)
+            transaction = Transaction(self._get_pool(), writes=writes)
+            self._held.transaction = transaction
             try:
-                yield connection
-                connection.execute("COMMIT")
+                yield transaction
+                transaction.end(commit=True)
             except BaseException:
-                if not connection.closed:
-                    try:
-                        connection.execute("ROLLBACK")
-                    except psycopg.Error:
-                        connection.close()
+                transaction.end(commit=False)
                 raise
             finally:
                 self._held.transaction = outer
-                pool.putconn(connection)
 
     def _begin(self, pool: ConnectionPool[Connection], mode: str) -> Connection:
         """Begin a transaction on a connection that works, which the server may have closed.

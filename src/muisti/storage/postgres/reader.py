@@ -50,7 +50,13 @@ class PostgresReader:
     @contextmanager
     def snapshot(self) -> Iterator[None]:
         """Within the context, all reads of this thread see the same state."""
-        with self._db.read_transaction():
+        with self._db.hold():
+            yield
+
+    @contextmanager
+    def release(self) -> Iterator[None]:
+        """Within the context, this thread holds no connection."""
+        with self._db.release():
             yield
 
     def get(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 import apsw
@@ -54,6 +54,10 @@ class SqliteReader:
         """Within the context, all reads of this thread see the same state."""
         with self._db.read_transaction():
             yield
+
+    def release(self) -> AbstractContextManager[None]:
+        """Do nothing: an open read transaction is in nobody's way."""
+        return nullcontext()
 
     def get(
         self, memory_id: str, *, include_deleted: bool = False, any_origin: bool = False
