@@ -474,6 +474,8 @@ def install_model(name: str, source: Path | None = None) -> Path:
 
 def read_settings(location: Location = None) -> Settings:
     """Return the settings that opening a vault would use. Raises SettingsError."""
+    if find_database(location):
+        return load_settings()
     root = find_vault(location)
     return load_settings(root, foreign=is_foreign(root, location) and not is_trusted(root))
 

@@ -20,6 +20,7 @@ from muisti.model.salience import IDLE_DAYS
 from muisti.remember.index_rows import to_microseconds
 from muisti.storage.postgres.errors import make_error, translate_errors
 from muisti.storage.postgres.migrate import LOCK, State, prepare_schema
+from muisti.storage.postgres.rows import encode_text
 from muisti.storage.postgres.salience_sql import NOW, RECORDED, salience_sql
 
 if TYPE_CHECKING:
@@ -255,6 +256,23 @@ class Database:
         raise make_error(failure, self.address)
 
 
-def fetch(db: Connection, sql: str, values: Sequence[Cell] = ()) -> list[tuple[Any, ...]]:
-    """Return all rows of a statement."""
-    return db.execute(sql.encode(), values).fetchall()
+def fetch(
+    db: Connection, sql: str, values: Sequence[Cell] | Mapping[str, Cell] = ()
+) -> list[tuple[Any, ...]]:
+    """Return all rows of a statement. A NUL in a value, which no stored text has, matches none."""
+    try:
+        return db.execute(sql.encode(), values).fetchall()
+    except psycopg.DataError as error:
+        if error.sqlstate is not None:  # the server refused it
+            raise
+        if isinstance(values, Mapping):
+            encoded: Any = {name: _encode(value) for name, value in values.items()}
+        else:
+            encoded = [_encode(value) for value in values]
+        return db.execute(sql.encode(), encoded).fetchall()
+
+
+def _encode(value: Cell) -> Cell:
+    if isinstance(value, list):
+        return [_encode(one) for one in value]
+    return encode_text(value) if isinstance(value, str) else value

@@ -20,7 +20,7 @@ class PostgresMessages:
         """Return the latest messages since the last session break, or of all."""
         values = {"chat": conversation, "limit": limit}
         with self._db.read_transaction() as db:
-            rows = db.execute((_WHOLE if whole else _WINDOW).encode(), values).fetchall()
+            rows = fetch(db, _WHOLE if whole else _WINDOW, values)
         return [_decode_message(row) for row in reversed(rows)]
 
     def list_conversations(self) -> list[Conversation]:

@@ -181,8 +181,8 @@ class PostgresReader:
                  OR left(id, length(%(part)s)) = %(part)s OR right(id, length(%(part)s)) = %(part)s
                  ORDER BY origin <> 'memory', id LIMIT %(limit)s"""
         with self._db.read_transaction() as db:
-            found = db.execute(sql, {"part": part, "lower": part.lower(), "limit": limit})
-            return [id_ for (id_,) in found]
+            found = fetch(db, sql, {"part": part, "lower": part.lower(), "limit": limit})
+        return [id_ for (id_,) in found]
 
     def session(self, session_id: str) -> Session | None:
         """Return one session, or None."""
@@ -227,7 +227,7 @@ class PostgresReader:
     ) -> list[SessionUse]:
         """Return what sessions did with memories, oldest first. `created` comes from the memory."""
         with self._db.read_transaction() as db:
-            rows = db.execute(_USES, {"session": session_id, "memory": memory_id}).fetchall()
+            rows = fetch(db, _USES, {"session": session_id, "memory": memory_id})
         return [
             SessionUse(session, memory, SessionAction(what), to_time(at))
             for session, memory, what, at, *_ in rows

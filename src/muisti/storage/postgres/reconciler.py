@@ -20,7 +20,7 @@ _DIFFERS = "the index differs from the store; run `muisti reindex`"
 
 
 class PostgresReconciler:
-    """Implements the port Reconciler. Nobody edits rows by hand."""
+    """Implements the port Reconciler. Rows are not edited outside muisti."""
 
     def __init__(self, store: PostgresStore, database: Database) -> None:
         self._store = store

@@ -67,7 +67,7 @@ class PostgresStatistics:
             return int(fetch(db, sql, (least,))[0][0])
 
     def problems(self) -> list[Problem]:
-        """Return nothing: rows are not edited by hand."""
+        """Return nothing: rows are not edited outside muisti."""
         return []
 
     def live_bytes(self) -> int:

@@ -206,7 +206,7 @@ class PostgresStore:
             return journal.read_events(db, memory_id)
 
     def problems(self) -> list[Problem]:
-        """Return nothing: rows are not edited by hand."""
+        """Return nothing: rows are not edited outside muisti."""
         return []
 
     def core(self, user: str = "", problems: list[Problem] | None = None) -> CoreMemory:

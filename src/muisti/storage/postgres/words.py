@@ -65,7 +65,7 @@ class PostgresWords:
             "count": len(ending),
         }
         with self._db.read_transaction() as db:
-            return [found for (found,) in db.execute(_NEAR.encode(), values)]
+            return [found for (found,) in fetch(db, _NEAR, values)]
 
     def match(self, terms: Sequence[Term], where: Filter, limit: int) -> list[WordMatch]:
         """Return the best texts by bm25."""

@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 import click
 
 from muisti.errors import VaultUnusable
+from muisti.locations import find_database
 from muisti.settings import SETTINGS_FILE, find_vault
 from muisti.surfaces.cli import render
 from muisti.surfaces.cli.shared import common_options, note, open_vault, print_json
@@ -142,6 +143,11 @@ def _create(root: Path, notes: Notes, *, is_new: bool, as_json: bool) -> None:
         note(f"This folder has {files}, unchanged. To copy them as memories: muisti import {root}")
     if not is_trusted(root):
         note(f"Note: this vault is not trusted when found in a folder; muisti trust {root}")
+    if find_database():
+        note(
+            "Note: MUISTI_STORE or MUISTI_VAULT names a database; that is used until you unset it."
+        )
+        return
     used = find_vault()
     if used != root and find_vault(start=root) != root:
         note(f"Note: MUISTI_VAULT is set to {used}; that vault is used until you unset it.")

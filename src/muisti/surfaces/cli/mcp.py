@@ -13,7 +13,7 @@ from muisti.surfaces.project import detect_project
 
 
 @click.command("mcp")
-@click.option("--vault", metavar="PATH", help=VAULT_HELP)
+@click.option("--vault", "--store", "vault", metavar="PATH", help=VAULT_HELP)
 @click.option(
     "--project",
     metavar="NAME",

@@ -10,6 +10,7 @@ import click
 
 from muisti.errors import SettingsError
 from muisti.filesystem import is_occupied
+from muisti.locations import find_database
 from muisti.settings import IN_MEMORY, SETTINGS_FILE, find_vault
 from muisti.surfaces.cli.shared import common_options, note, note_trust, print_json
 from muisti.surfaces.extras import check_installed
@@ -80,8 +81,10 @@ def serve(
         allowed_origins=tuple(origin.rstrip("/").lower() for origin in options["allow_origin"]),
         document_folders=tuple(folder.expanduser().absolute() for folder in options["documents"]),
     )
-    root = find_vault(vault)
-    is_new = str(root) != IN_MEMORY and not is_occupied(root / SETTINGS_FILE)
+    is_new = False
+    if find_database(vault) is None:
+        root = find_vault(vault)
+        is_new = str(root) != IN_MEMORY and not is_occupied(root / SETTINGS_FILE)
     with bootstrap.open(vault, role="server", create=True) as memory:
         note_trust(memory)
         if is_new and not as_json:

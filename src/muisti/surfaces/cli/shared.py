@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import click
 
 from muisti.errors import EmbedderProblem, InvalidRequest, MemoryNotFound, redact_message
+from muisti.locations import find_database
 from muisti.model import Memory
 from muisti.model.fields import Field, Match, ValueType
 from muisti.model.jsonable import to_jsonable
@@ -30,7 +31,10 @@ if TYPE_CHECKING:
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-VAULT_HELP = "Vault to use. Default: MUISTI_VAULT, the nearest parent vault, or your own."
+VAULT_HELP = (
+    "Vault to use: a folder, or postgresql://user@host/database. Default: MUISTI_STORE, "
+    "MUISTI_VAULT, the nearest parent vault, or your own."
+)
 
 
 TIME_EXAMPLES = "write it like 2026-01-31, 2026-01-31T12:00:00Z, yesterday or '3 days ago'"
@@ -100,7 +104,7 @@ _TIME_OPTIONS = (
 def common_options(function: Function) -> Function:
     """Add `--vault` and `--json`."""
     as_json = click.option("--json", "as_json", is_flag=True, help="Output JSON.")
-    vault = click.option("--vault", metavar="PATH", help=VAULT_HELP)
+    vault = click.option("--vault", "--store", "vault", metavar="PATH", help=VAULT_HELP)
     return vault(as_json(function))
 
 
@@ -249,8 +253,11 @@ def _begin(memory: Reader) -> None:
 
 
 def _leave_rest(memory: Reader, vault: str | None) -> None:
-    """Leave what a command did not wait for to processes that outlive it."""
-    if not memory.is_writable:
+    """Leave what a command did not wait for to processes that outlive it.
+
+    What is to be embedded in a database is left to a server, or to the next search.
+    """
+    if not memory.is_writable or find_database(vault):
         return
     root = Path(memory.location)
     if memory.sync_postponed:
@@ -266,7 +273,7 @@ def _leave_rest(memory: Reader, vault: str | None) -> None:
 
 def keep_warm(memory: Reader, vault: str | None) -> None:
     """Start a process that answers the next search quickly, unless this is one."""
-    if _find_open_vault() is not None or not memory.settings.warm:
+    if _find_open_vault() is not None or not memory.settings.warm or find_database(vault):
         return
     if memory.is_writable and memory.is_trusted:
         from muisti.surfaces.warm.start import start
@@ -461,7 +468,7 @@ def embed_or_leave(memory: Muisti, vault: str | None, *, quiet: bool) -> None:
     """Embed what is missing with a progress bar or, without a terminal, in the background."""
     if memory.settings.embedder == "none" or not memory.is_writable:
         return
-    if sys.stderr.isatty() and not quiet:
+    if (sys.stderr.isatty() and not quiet) or find_database(vault):
         embed_with_bar(memory, quiet=quiet)
     else:
         from muisti.surfaces.cli import embedding_process

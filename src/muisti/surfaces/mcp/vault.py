@@ -11,7 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 from muisti.aio import THREADS, MemoryService
 from muisti.engine import Muisti
-from muisti.errors import MuistiError
+from muisti.errors import MuistiError, Unsupported
+from muisti.locations import find_database
 from muisti.settings import find_vault
 
 log = logging.getLogger("muisti")
@@ -52,6 +53,8 @@ class LazyVault:
             if self._owns_memory and memory.settings.sync_on_open and is_due:
                 try:
                     memory.sync()
+                except Unsupported:  # nobody changes it from outside
+                    pass
                 except MuistiError as error:  # serve what the index has
                     log.warning("external changes will be picked up later: %s", error)
                 self._synced_at = time.monotonic()
@@ -75,7 +78,7 @@ def make_vault(path: str | None) -> LazyVault:
     def open_memory() -> Muisti:
         from muisti import bootstrap  # imports the engine: not before the first call
 
-        is_default = path is None and find_vault() == find_vault(environ={})
+        is_default = path is None and not find_database() and find_vault() == find_vault(environ={})
         return bootstrap.open(path, role="mcp", create=is_default)
 
     return LazyVault(open_memory)

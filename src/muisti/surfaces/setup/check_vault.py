@@ -12,6 +12,7 @@ from muisti.bootstrap import list_models, split_embedders
 from muisti.engine import Muisti
 from muisti.errors import IndexTooNew, MuistiError
 from muisti.filesystem import Tree, is_occupied
+from muisti.locations import find_database
 from muisti.settings import (
     SETTINGS_FILE,
     Settings,
@@ -43,6 +44,11 @@ MOST_PROBLEMS = 5
 def check_vault(vault: str | None) -> list[Finding]:
     """Check the vault, its index, embedder and queue, and the installed extras. Never raises."""
     found = [*run_check("trust", _check_consents), *run_check("extras", _check_extras)]
+    if (address := find_database(vault)) is not None:
+        from muisti.surfaces.setup.check_database import check_database
+
+        embedder = run_check("embedder", lambda: _check_embedder(load_settings()))
+        return [*run_check("vault", lambda: check_database(address)), *embedder, *found]
     try:
         root = find_vault(vault)
     except (MuistiError, OSError, RuntimeError) as error:

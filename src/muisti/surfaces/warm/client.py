@@ -10,7 +10,7 @@ import sys
 import time
 
 from muisti import __version__
-from muisti.locations import locate_vault
+from muisti.locations import DATABASES, locate_vault
 from muisti.surfaces.warm import protocol
 
 CONNECT_SECONDS = 0.25
@@ -144,7 +144,7 @@ def has_output(reply: Reply) -> bool:
 
 def find_option_vault(arguments: list[str]) -> str | None:
     """Return the vault of a command line, or None if that needs a real parser."""
-    options = [word for word in arguments if word.startswith("--vault")]
+    options = [word for word in arguments if word.startswith(("--vault", "--store"))]
     if len(options) > 1 or "--" in arguments:
         return None
     named = None
@@ -152,12 +152,13 @@ def find_option_vault(arguments: list[str]) -> str | None:
         name, equals, named = options[0].partition("=")
         if not equals:
             named = "".join(arguments[arguments.index(name) + 1 :][:1])
-        if name != "--vault" or not named:
+        if name not in ("--vault", "--store") or not named:
             return None
     try:
-        return locate_vault(named, os.getcwd())[0]
+        vault = locate_vault(named, os.getcwd())[0]
     except OSError:
         return None
+    return None if vault.startswith(DATABASES) else vault  # no process keeps a database open
 
 
 def describe_terminal() -> Reply | None:
