@@ -42,6 +42,9 @@ class PostgresIndex(
         with self._db.read_transaction() as db:
             return build_condition(db, where, self._db.salience)
 
+    def open_columns(self) -> None:
+        """Return None: rows are read."""
+
     def is_ready(self) -> bool:
         """Return True: store and index are one."""
         return True

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from muisti.storage.sqlite.sign_bits import FINE, compute_signs
+from muisti.storage.sqlite.sign_bits import compute_signs
 from muisti.storage.sqlite.snapshot.build import multiply_residuals
+from muisti.storage.vector_codes import FINE
 
 if TYPE_CHECKING:
     from muisti.model import Filter
