@@ -132,13 +132,23 @@ def _reordered(text: str, _chance: random.Random) -> str | None:
 
 
 STEPS: tuple[tuple[str, object, str], ...] = (
-    ("privacy", pipeline, "redact_draft"),
+    ("privacy", pipeline, "redact_fields"),
     *(
         ("kind, concepts, fingerprint", pipeline, name)
-        for name in ("classify_kind", "classify_sector", "derive_fields")
+        for name in ("classify_kind", "classify_sector", "derive_values")
     ),
-    ("looking for duplicates", SqliteIndex, "find_same_content"),
-    ("looking for duplicates", dedup, "find_similar"),
+    *(
+        ("looking for duplicates", SqliteIndex, name)
+        for name in (
+            "find_known_content",
+            "find_same_content",
+            "find_near_simhashes",
+            "find_with_words",
+            "find_with_any_word",
+            "get_contents",
+            "filter_current",
+        )
+    ),
     *(("comparing", dedup, name) for name in ("compare", "find_contradiction")),
     ("merging", FileVersions, "keep_merged"),
     *(("merging", FileVault, name) for name in ("read", "rewrite")),
