@@ -304,10 +304,10 @@ class Settings:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class UntrustedSettings(Settings):
     """The settings of a vault that the user neither created nor approved (contract K6)."""
 
+    __slots__ = ()
     vault_trusted: ClassVar[bool] = False
 
 
