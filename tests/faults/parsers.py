@@ -131,7 +131,7 @@ def list_secret_pieces() -> list[str]:
     words = [word for row in (*TOKENS, *PHRASES) for word in row.words]
     found = [piece + SEPARATORS[n % 4] for row in rows for n, piece in enumerate(row)]
     given = ("=", ": ", " is ", '="', " for a ", "= ", " ")
-    found += [name + after for name in secrets._WORDS for after in given]
+    found += [name + after for name in secrets.WORDS for after in given]
     found += [word + SEPARATORS[n % 4] for n, word in enumerate(words)]
     found += [a[0] + b[-1] for a, b in pairwise(rows) if a and b]
     return list(dict.fromkeys(found))

@@ -33,6 +33,7 @@ HEAVY = {
     "muisti.engine.facade",
     "muisti.remember.embedding_worker",
     "muisti.remember.pipeline",
+    "muisti.text.named_secrets",
     "numpy",
     "onnxruntime",
     "platformdirs",
