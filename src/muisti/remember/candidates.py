@@ -81,7 +81,21 @@ def find_nearest(index: SearchIndex, memories: Sequence[Memory], limit: int) -> 
         distances = [
             (bits, id_)
             for id_, simhash in found.items()
-            if (bits := (int(simhash, 16) ^ own_hash).bit_count()) <= most
+            if (bits := (_numbers[simhash] ^ own_hash).bit_count()) <= most
         ]
         nearest.append([id_ for _, id_ in sorted(distances)[:limit]])
     return nearest
+
+
+class _Numbers(dict[str, int]):
+    """A cache of simhashes as numbers: a stored memory is compared with many."""
+
+    def __missing__(self, simhash: str) -> int:
+        if len(self) >= _MOST_NUMBERS:
+            self.clear()
+        number = self[simhash] = int(simhash, 16)
+        return number
+
+
+_MOST_NUMBERS = 50_000
+_numbers = _Numbers()

@@ -113,7 +113,7 @@ class AtomicWriter:
                             # Another file took the name since: publish this one beside it.
                             stem = path.removesuffix(".md")
                             paths[number] = f"{stem}_{uuid.uuid4().hex[:12]}.md"
-                    self._publish_all(left, paths)
+                    self._publish_rest(left, paths)
                 self._remove(left)
 
     def _recover_replaced(self, note: Path) -> None:
@@ -159,7 +159,10 @@ class AtomicWriter:
             self._disk.write_new(staging / "draft", json.dumps(paths).encode())
             self._disk.move(staging / "draft", staging / _MANIFEST)
             self._disk.sync_folder(staging)
-            self._publish_all(staging, paths)
+            for file, path in zip(staged, paths, strict=True):
+                self._disk.publish(file, self._root / path, keep=True)
+            for folder in self._list_folders(paths):
+                self._disk.sync_folder(folder)
         except BaseException:
             self._disk.discard(staging / _MANIFEST)  # first, or `recover` would finish the batch
             for file, path in zip(staged, paths, strict=True):
@@ -170,8 +173,8 @@ class AtomicWriter:
             raise
         self._remove(staging)
 
-    def _publish_all(self, staging: Path, paths: Sequence[str]) -> None:
-        """Link every staged file to its path. They stay, so that this can be repeated or undone."""
+    def _publish_rest(self, staging: Path, paths: Sequence[str]) -> None:
+        """Link the staged files to their paths that are not yet. This can be repeated."""
         for number, path in enumerate(paths):
             staged, final = staging / f"{number}.md", self._root / path
             if self._tree.exists(staged) and not self._is_same(staged, final):

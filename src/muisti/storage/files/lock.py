@@ -11,6 +11,7 @@ import uuid
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cached_property
 from pathlib import Path
 
 from muisti.errors import VaultBusy
@@ -162,11 +163,16 @@ class Ticket:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._path = folder / f"{time.monotonic_ns():020d}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
+        self._arrived = time.monotonic_ns()
         self._fd: int | None = None
         self._touched = 0.0
         self._seen: dict[str, tuple[int, float]] = {}
         """Of earlier tickets: when each was touched, and since when this is known."""
+
+    @cached_property
+    def _path(self) -> Path:
+        name = f"{self._arrived:020d}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
+        return self._folder / name
 
     def others(self) -> list[str]:
         """Return the names of all tickets, in order."""
@@ -176,9 +182,8 @@ class Ticket:
 
     def is_younger_than(self, seconds: float, name: str) -> bool:
         """Return whether a ticket was written less than so many seconds before this one."""
-        arrived, _, _ = self._path.name.partition("-")
         before, _, _ = name.partition("-")
-        return before.isdecimal() and int(arrived) - int(before) < seconds * 1e9
+        return before.isdecimal() and self._arrived - int(before) < seconds * 1e9
 
     def is_first(self) -> bool:
         """Take a place in the queue, and return whether nobody who still waits was earlier."""

@@ -37,14 +37,13 @@ def apply_changes(
     if changes.texts or kept:
         insert_texts(db, changes.texts, kept, counts)
     # In how many texts each word occurs; words that occur in none are deleted.
-    counted = [(word, change) for word, change in (counts or {}).items() if change]
-    if counted:
-        db.executemany(
-            "INSERT INTO lexicon (word, memories) VALUES (?, ?) "
-            "ON CONFLICT (word) DO UPDATE SET memories = memories + excluded.memories",
-            counted,
-        )
-    lost = [(word,) for word, change in counted if change < 0]
+    by_change: dict[int, list[str]] = {}
+    for word, change in (counts or {}).items():
+        if change:
+            by_change.setdefault(change, []).append(word)
+    for change, changed in by_change.items():
+        db.execute(_COUNT_WORDS, (change, to_json(changed)))
+    lost = [(word,) for change, changed in by_change.items() if change < 0 for word in changed]
     if lost:
         db.executemany("DELETE FROM lexicon WHERE word = ? AND memories <= 0", lost)
     if count and len(arriving) >= MANY:
@@ -60,6 +59,12 @@ def apply_changes(
     if earlier.keys() - arriving.keys() or changes.emptied:
         # A removed text may have been the last one missing in another model's space.
         promote_complete_space(db)
+
+
+_COUNT_WORDS = """
+INSERT INTO lexicon (word, memories) SELECT value, ?1 FROM json_each(?2) WHERE true
+ON CONFLICT (word) DO UPDATE SET memories = memories + excluded.memories
+"""
 
 
 class _Row(NamedTuple):
@@ -133,9 +138,11 @@ def _insert(
             changed.append(n)
     db.executemany(_INSERT, entries)
     db.executemany("INSERT INTO words VALUES (?, ?, ?, ?)", words)
-    db.executemany("INSERT OR IGNORE INTO labels VALUES (?, ?, ?)", labels)
+    if labels:
+        db.executemany("INSERT OR IGNORE INTO labels VALUES (?, ?, ?)", labels)
     db.executemany(_BAND, bands)
-    db.executemany(_LINK, links)
+    if links:
+        db.executemany(_LINK, links)
     delete_vectors(db, changed)
     mark_unembedded(db, [*unembedded, *changed])
 
@@ -213,7 +220,8 @@ def _apply_journal(db: apsw.Connection, changes: JournalChanges) -> set[str]:
 
 def _apply_state(db: apsw.Connection, state: StateChanges) -> None:
     gone = [(path,) for path, seen in state.seen.items() if seen is None]
-    db.executemany("DELETE FROM seen WHERE path = ?", gone)
+    if gone:
+        db.executemany("DELETE FROM seen WHERE path = ?", gone)
     db.executemany(
         "INSERT OR REPLACE INTO seen VALUES (?, ?, ?, ?, ?, ?, ?)",
         [

@@ -114,15 +114,14 @@ class SqliteDuplicates:
                 rows = fetch(db, _MATCHING, (match,)) if words else []
                 matching.append([n for (n,) in rows])
             numbers = to_json({n for found in matching for n in found})
-            known = {
-                n: (id_, simhash, (*place, session if place[0] == Tier.SESSION else None))
-                for n, id_, simhash, session, *place in fetch(db, _PLACES, (numbers,))
-            }
+            by_place: dict[tuple[str | None, ...], dict[int, tuple[str, str]]] = defaultdict(dict)
+            for n, id_, simhash, session, *place in fetch(db, _PLACES, (numbers,)):
+                full = (*place, session if place[0] == Tier.SESSION else None)
+                by_place[full][n] = id_, simhash
         results = []
         for (memory, _), found in zip(searches, matching, strict=True):
-            place = memory.place
-            same = [known[n] for n in found if n in known and known[n][2] == place]
-            results.append({id_: simhash for id_, simhash, _ in same[:limit]})
+            known = by_place.get(memory.place, {})
+            results.append(dict([known[n] for n in found if n in known][:limit]))
         return results
 
     def get_contents(self, ids: Sequence[str]) -> dict[str, str]:
