@@ -133,12 +133,24 @@ class ListColumns:
     ) -> Numbers:
         """Return the largest number of each group, at least `least`.
 
-        `groups` has the group of each number.
+        `groups` has the group of each number; no group is empty.
         """
         best = [least] * count
         for value, group in zip(column.values, groups, strict=True):
             best[group] = max(best[group], value)
         return ListColumn(best)
+
+    def stack(self, weighted: Sequence[tuple[Numbers, float]]) -> Iterable[tuple[Numbers, Any]]:
+        """Return columns and their weights; those of arrays are rows of one array."""
+        return weighted
+
+    def take(self, column: Numbers, places: Any) -> Numbers:
+        """Return the numbers at places, of each row if columns are stacked."""
+        return column[places]
+
+    def sum_rows(self, column: Numbers) -> Numbers:
+        """Return the sum of stacked columns."""
+        return column
 
     def sort_descending(self, column: Numbers, ties: Numbers) -> list[int]:
         """Return all places, that of the largest number first; of equal ones, by `ties`."""
@@ -209,11 +221,27 @@ class ArrayColumns(ListColumns):
     ) -> Numbers:
         """Return the largest number of each group, at least `least`.
 
-        `groups` has the group of each number.
+        `groups` has the group of each number; no group is empty.
         """
-        best = self._numpy.full(count, least)
-        self._numpy.maximum.at(best, groups, column)
-        return best
+        order = groups.argsort(kind="stable")
+        starts = groups[order].searchsorted(self._numpy.arange(count))
+        best = self._numpy.maximum.reduceat(column[..., order], starts, axis=-1)
+        return self._numpy.maximum(best, least)
+
+    def stack(self, weighted: Sequence[tuple[Numbers, float]]) -> Iterable[tuple[Numbers, Any]]:
+        """Return columns and their weights; those of arrays are rows of one array."""
+        if not weighted:
+            return ()
+        stacked, weights = zip(*weighted, strict=True)
+        return ((self._numpy.stack(stacked), self._numpy.array(weights)[:, None]),)
+
+    def take(self, column: Numbers, places: Any) -> Numbers:
+        """Return the numbers at places, of each row if columns are stacked."""
+        return column[..., places]
+
+    def sum_rows(self, column: Numbers) -> Numbers:
+        """Return the sum of stacked columns."""
+        return column.sum(axis=0)
 
     def sort_descending(self, column: Numbers, ties: Numbers) -> list[int]:
         """Return all places, that of the largest number first; of equal ones, by `ties`."""

@@ -54,9 +54,10 @@ class Neighbourhood:
 
     def _add_sides(self, column: Numbers, own: float) -> Numbers:
         """Return the numbers of candidates, `own` times, with those of their neighbours."""
-        total = column[self._own] * own
+        take = self._columns.take
+        total = take(column, self._own) * own
         for at, share in zip(self._table.sides, self._shares, strict=True):
-            total = total + share * column[at]
+            total = total + take(column, at) * share
         return total
 
     def _count(self, term: Term) -> Numbers | None:
@@ -92,15 +93,16 @@ class Neighbourhood:
         average = max(1.0, self._lengths.sum() / max(1.0, self._indexed.sum()))
         own_dampening = (self._lengths[self._own] * (_B / average) + (1 - _B)) * _K1
         covered = columns.make([0.0] * table.session_count)
-        for term in terms:
-            column = self._count(term)
-            if column is not None:
-                total = self._add_sides(column, OWN)
-                words = words + total * (term.weight * (_K1 + 1)) / (total + dampening)
-                own = column[self._own]
-                score = own * term.weight / (own + own_dampening)
-                best = columns.find_group_maxima(score, table.sessions, table.session_count)
-                covered = covered + best
+        found = [
+            (column, term.weight) for term in terms if (column := self._count(term)) is not None
+        ]
+        for column, weight in columns.stack(found):
+            total = self._add_sides(column, OWN)
+            words = words + columns.sum_rows(total * weight / (total + dampening)) * (_K1 + 1)
+            own = columns.take(column, self._own)
+            score = own * weight / (own + own_dampening)
+            best = columns.find_group_maxima(score, table.sessions, table.session_count)
+            covered = covered + columns.sum_rows(best)
         if count < len(table.keys):
             words = columns.replace_unknown(words, own_indexed, float("nan"))
         return words, covered[table.sessions]

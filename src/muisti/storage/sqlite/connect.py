@@ -13,7 +13,7 @@ import re
 import stat
 import threading
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,7 +44,7 @@ from muisti.storage.sqlite.snapshot.keeper import PATTERN, SnapshotKeeper
 from muisti.storage.sqlite.validity import Chains
 
 if TYPE_CHECKING:
-    from muisti.ports import Clock
+    from muisti.ports import Clock, Words
     from muisti.storage.sqlite.snapshot.table import SearchTable
 
 OLDEST_SQLITE = (3, 51, 3)
@@ -156,6 +156,9 @@ class Held(threading.local):
 
     db: apsw.Connection | None = None
     chains: Chains
+    rows: dict[str, tuple[Sequence[Any], Words | None]]
+    """Memories and their words that this transaction has read, by ID, as `decode_memory` takes
+    them."""
     table: SearchTable | None = None
     has_table = False
     """Whether `table` was looked for."""
@@ -376,14 +379,14 @@ class Database:
                     "now_us", lambda *_: to_int(self._clock.now()), 0, deterministic=True
                 )
                 db.create_scalar_function("replaced_at", self.held.find_replaced_at, 2)
-            self.held.db, self.held.chains = db, Chains(db)
+            self.held.db, self.held.chains, self.held.rows = db, Chains(db), {}
             try:
                 db.execute("BEGIN")
                 yield db
             finally:
                 self.held.db = self.held.table = None
                 self.held.has_table = False
-                del self.held.chains
+                del self.held.chains, self.held.rows
                 if db.in_transaction:
                     db.execute("ROLLBACK")
                 with self._guard:

@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import apsw
 
 from muisti.errors import IndexCorrupt
 from muisti.model import EntryType, Filter, Memory, Session, SessionAction, SessionUse, Usage
+from muisti.ports.rows import Words
 from muisti.ports.search import Candidate, Order
 from muisti.storage.sqlite.rows import (
     FROM,
     FROM_ENTRIES,
+    PLACES,
     SAID_AT,
     Cell,
     decode_memory,
@@ -70,6 +73,9 @@ class SqliteReader:
         self, ids: Sequence[str], *, include_deleted: bool = False, any_origin: bool = False
     ) -> list[Memory]:
         """Return the memories with these IDs, in the given order."""
+        read = self._db.held.rows if self._db.held.db is not None else {}
+        if any_origin and include_deleted and all(memory_id in read for memory_id in ids):
+            return [decode_memory(read[memory_id][0]) for memory_id in ids]
         among = FROM_ENTRIES if any_origin else FROM
         alive = "1" if include_deleted else "m.deleted_at IS NULL"
         found: dict[str, Memory] = {}
@@ -157,6 +163,30 @@ class SqliteReader:
                 after=tuple([ids_of[other] for other in later]),
             )
         return candidates
+
+    def read_shown(self, numbers: Sequence[int], where: Filter) -> dict[int, Candidate]:
+        """Return candidates by their row numbers, without their neighbours. Raises IndexCorrupt.
+
+        Within a transaction their memories and words are kept, so that they are read only once.
+        """
+        condition, values = self._db.conditions(where)
+        sql = _SHOWN.format(columns=self._columns, condition=condition)
+        with self._db.read_transaction() as db:
+            rows = fetch(db, sql, (*values, to_json(numbers)))
+        found = {}
+        for row in rows:
+            n, allowed, *words = row[-5:]
+            id_, created, valid_from, valid_until, content, *cells = _get_cells(row)
+            times = (
+                _to_seconds(created),
+                None if valid_from is None else _to_seconds(valid_from),
+                None if valid_until is None else _to_seconds(valid_until),
+            )
+            found[n] = Candidate._make(
+                (id_, *times, *cells[:2], content[:80], *cells[2:], (), (), bool(allowed))
+            )
+            self._db.held.rows[id_] = row, None if words[0] is None else Words(*words)
+        return found
 
     def session(self, session_id: str) -> Session | None:
         """Return one session, or None."""
@@ -271,6 +301,19 @@ SELECT u.id, salience, touched_at, access_count, last_accessed, edited_at, idle_
     saved_at
 FROM json_each(?) j JOIN usage u ON u.id = j.value
 """
+_SHOWN = f"""
+SELECT {{columns}}, m.n, ({{condition}}), w.title, w.labels, w.body
+FROM json_each(?) j JOIN {FROM_ENTRIES.replace("entries m", "entries m ON m.n = j.value", 1)}
+LEFT JOIN words w ON w.n = m.n
+"""
+_get_cells = itemgetter(
+    *map(
+        PLACES.__getitem__,
+        """id created_at valid_from valid_until content importance salience content_hash session_id
+        origin user""".split(),
+    )
+)
+"""The cells of a row that a candidate has."""
 Sides = dict[int, tuple[Sequence[int], Sequence[int]]]
 """The rows of the texts right before and right after each row in its session, nearest first."""
 _IDS = "SELECT n, id FROM entries WHERE n IN (SELECT value FROM json_each(?))"

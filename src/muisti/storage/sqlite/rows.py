@@ -153,6 +153,8 @@ def _find_decoder(field: Field) -> Callable[[Any], Any] | None:
 
 
 _NAMES = tuple(field.name for field in _READ)
+PLACES = {name: place for place, name in enumerate(_NAMES)}
+"""Where each field is in a row of `make_columns`."""
 _DECODERS = tuple(
     (field.name, decode) for field in _READ if (decode := _find_decoder(field)) is not None
 )

@@ -115,6 +115,10 @@ class SqliteWords:
 
     def get_words(self, ids: Sequence[str]) -> dict[str, Words]:
         """Return the index words of these texts."""
+        read = self._db.held.rows if self._db.held.db is not None else {}
+        if ids and all(id_ in read for id_ in ids):
+            found = {id_: read[id_][1] for id_ in ids}
+            return {id_: words for id_, words in found.items() if words is not None}
         with self._db.read_transaction() as db:
             return {id_: Words(*words) for id_, *words in fetch(db, _WORDS_OF, (to_json(ids),))}
 

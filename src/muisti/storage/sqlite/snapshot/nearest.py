@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from muisti.storage.sqlite.sign_bits import compute_signs
 from muisti.storage.sqlite.snapshot.build import multiply_residuals
@@ -19,8 +20,10 @@ if TYPE_CHECKING:
 
 TAKE, TAKE_MANY, MANY = 500, 1000, 250_000
 """At least TAKE vectors are compared by their codes; TAKE_MANY if there are MANY or more."""
-BLOCK = 8192
-"""So many signs are compared at a time."""
+BLOCK = 32_768
+"""So many vectors are compared at a time."""
+SAMPLE = 16
+"""Of so many vectors one is counted to find out how near the nearest are."""
 EXACT = 4
 """So many times `limit` vectors are compared exactly."""
 
@@ -44,18 +47,28 @@ class Near(NamedTuple):
         return Near(self.places[order], self.cosines[order], self.first[order], self.last[order])
 
 
-def find_nearest(table: SearchTable, query: Vector, where: Filter, limit: int) -> Near:
-    """Return the nearest texts in scope, by their nearest piece."""
+def find_nearest(
+    table: SearchTable, query: Vector, where: Filter, limit: int, different: Array | None = None
+) -> Near:
+    """Return the nearest texts in scope, by their nearest piece.
+
+    `different`: what `count_different` returned, if it is known.
+    """
     columns = table.columns
     texts = columns["vector_text"]
     take = max(TAKE if len(texts) < MANY else TAKE_MANY, EXACT * limit)
     recent = table.recent_rows.vectors[: table.vector_count]
-    chosen = _scan_signs(table, query, take)
+    chosen = np.arange(len(texts))
+    if len(texts) > take:
+        different = count_different(table, query) if different is None else different
+        chosen = _choose_nearest(different, take)
     accepted = _accepts_vectors(table, texts[chosen].astype(np.int64), where)
-    if len(chosen) >= take and accepted.sum() < 0.9 * len(chosen):
+    if len(texts) > take and different is not None and accepted.sum() < 0.9 * len(chosen):
         # The filter excludes many: look among those that it accepts.
         allowed = np.flatnonzero(_accepts_vectors(table, texts.astype(np.int64), where))
-        chosen = _scan_signs(table, query, take, allowed)
+        chosen = allowed
+        if len(allowed) > take:
+            chosen = allowed[_choose_nearest(different[allowed], take)]
     else:
         chosen = chosen[accepted]
     by_codes = columns["vector_codes"][chosen].astype(np.float32) @ query
@@ -86,27 +99,34 @@ def _accepts_vectors(table: SearchTable, places: Places, where: Filter) -> Mask:
     return accepted if table.alive is None else accepted & table.alive[places]
 
 
-def _scan_signs(
-    table: SearchTable, query: Vector, take: int, among: Places | None = None
-) -> Places:
-    """Return at least `take` vectors that share the most signs with the query, in no order."""
+def count_different(table: SearchTable, query: Vector) -> NDArray[np.uint16]:
+    """Return for each vector how many of its signs differ from those of the query."""
     columns = table.columns["vector_signs"]
-    if among is not None:
-        columns = columns[:, among]
-    count = columns.shape[1]
-    if count <= take:
-        return np.arange(count) if among is None else among
     signs = compute_signs(query[None, :], table.columns["centre"])[0]
-    different = np.zeros(count, np.uint16)
-    for start in range(0, count, BLOCK):  # blocks stay in the processor's cache
-        block = columns[:, start : start + BLOCK]
+    different = np.zeros(columns.shape[1], np.uint16)
+    # In blocks that stay in the processor's cache.
+    unequal, bits = np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.uint8)
+    for start in range(0, len(different), BLOCK):
         part = different[start : start + BLOCK]
-        for column, word in zip(block, signs, strict=True):
-            part += np.bitwise_count(column ^ word)
-    # Counting finds the cut-off: there are few distinct distances, and sorting is slow.
-    up_to = int(np.searchsorted(np.cumsum(np.bincount(different)), take))
-    chosen = np.flatnonzero(different <= up_to)[: 4 * take]  # many may have equal distances
-    return chosen if among is None else among[chosen]
+        count = len(part)
+        for column, word in zip(columns[:, start : start + BLOCK], signs, strict=True):
+            np.bitwise_xor(column, word, out=unequal[:count])
+            np.bitwise_count(unequal[:count], out=bits[:count])
+            part += bits[:count]
+    return different
+
+
+def _choose_nearest(different: NDArray[np.uint16], take: int) -> Places:
+    """Return at least `take` vectors that have the fewest different signs, in no order."""
+    # Counting finds the cut-off: there are few distinct distances, and sorting is slow. A sample
+    # shows which vectors need to be counted.
+    sample = np.cumsum(np.bincount(different[::SAMPLE]))
+    near = np.flatnonzero(different <= sample.searchsorted(2 * take / SAMPLE + 2))
+    if len(near) < take:
+        near = np.arange(len(different))
+    distances = different[near]
+    up_to = np.cumsum(np.bincount(distances)).searchsorted(take)
+    return near[distances <= up_to][: 4 * take]  # many may have equal distances
 
 
 def _compute_exact(

@@ -10,7 +10,7 @@ import numpy as np
 
 from muisti.ports.columns import CandidateTable, FoundText, UnusableColumns
 from muisti.ports.vectors import check_length
-from muisti.storage.sqlite.reader import read_candidates, read_sides
+from muisti.storage.sqlite.reader import read_sides
 from muisti.storage.sqlite.rows import fetch
 from muisti.storage.sqlite.snapshot import nearest
 from muisti.storage.sqlite.snapshot.build import MESSAGE, NO_WORDS
@@ -63,6 +63,8 @@ class SnapshotSearch:
         self.database = database
         self._db = db
         self._table = table
+        self._different: tuple[Vector, Array] | None = None
+        """The query of the last search by vectors, and how it differs from each vector."""
         self._texts: Places = np.zeros(0, np.int64)
         """The places of all texts that were described last."""
 
@@ -80,7 +82,7 @@ class SnapshotSearch:
             keys = self.find_keys([one.memory_id for one in found])
             return [FoundText(key, one.bm25) for key, one in zip(keys, found, strict=True)]
         words = [word for term in sought for word in (term.text, *term.alternatives)]
-        matches = self._table.match(dict.fromkeys(words))
+        matches = self._table.match(list(dict.fromkeys(words)))
         places, scores = matches.choose_best(OVERSAMPLE * limit)
         accepted = self._check_filter(places, where)
         if accepted.sum() < limit <= len(places):  # the filter rejects many
@@ -136,7 +138,9 @@ class SnapshotSearch:
         check_length(space, query)
         if self._table.space != space.number:
             raise UnusableColumns("it has the vectors of another model")
-        near = nearest.find_nearest(self._table, query, where, limit)
+        if self._different is None or self._different[0] is not query:
+            self._different = query, nearest.count_different(self._table, query)
+        near = nearest.find_nearest(self._table, query, where, limit, self._different[1])
         if not has_only_scope(where):
             found = len(near.places)
             near = near.choose(np.flatnonzero(self._check_filter(near.places, where)))
@@ -252,7 +256,7 @@ class SnapshotSearch:
         if not keys:
             return []
         numbers = self.get_numbers(keys)
-        found = read_candidates(self._db, self.database, numbers, where)
+        found = self._index.read_shown(numbers, where)
         candidates = [found.get(n) for n in numbers]
         if not all(one is not None and one.allowed for one in candidates):
             raise self._distrust("it has texts that the filter rejects")

@@ -9,7 +9,7 @@ recent rows but counts more of them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import log
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -234,87 +234,97 @@ class SearchTable:
 
     # -- Words
 
-    def _find_postings(self, word: str) -> tuple[Array, Array]:
-        """Return the places of a word in the snapshot, sorted, and its weighted counts there."""
-        columns = self.columns
-        hashes = columns["word_hash"]
-        wanted = np.uint64(hash_word(word))
-        at = int(np.searchsorted(hashes, wanted))
-        start = end = 0
-        if at < len(hashes) and hashes[at] == wanted:
-            start, end = columns["word_start"][at : at + 2].tolist()
-        return columns["posting_text"][start:end], columns["posting_count"][start:end]
+    def _find_ranges(self, words: Sequence[str]) -> list[tuple[int, int]]:
+        """Return where the postings of words begin and end in the snapshot."""
+        hashes, starts = self.columns["word_hash"], self.columns["word_start"]
+        if not len(hashes):
+            return [(0, 0)] * len(words)
+        wanted = np.array([hash_word(word) for word in words], np.uint64)
+        at = np.minimum(hashes.searchsorted(wanted), len(hashes) - 1)
+        begin = starts[at]
+        end = np.where(hashes[at] == wanted, starts[at + 1], begin)
+        return list(zip(begin.tolist(), end.tolist(), strict=True))
 
-    def _read_postings(self, word: str) -> tuple[Places, Scores]:
-        """Return the living places of a word, and its weighted counts there."""
-        found, times = self._find_postings(word)
-        places, counts = found.astype(np.int64), times.astype(np.float64)
-        if self.alive is None:
-            return places, counts
-        recent = [at for at in self.recent_rows.postings.get(word, ()) if at < self.recent_count]
-        if recent:
-            places = np.concatenate([places, np.array(recent) + self.size])
-            counts = np.concatenate([counts, [self.recent_rows.counts[at][word] for at in recent]])
-        living = self.alive[places]
-        if not living.all():
-            places, counts = places[living], counts[living]
-        return places, counts
-
-    def match(self, words: Iterable[str]) -> Matches:
+    def match(self, words: Sequence[str]) -> Matches:
         """Return all texts that have any of these words, with bm25.
 
         As FTS5 computes it: the counts of a word are weighted by field, lengths are not.
         """
-        found = [postings for word in words if len((postings := self._read_postings(word))[0])]
-        scores: Scores = np.zeros(self.size + self.recent_count)
-        if not found:
-            return Matches(np.zeros(0, np.int64), scores, 0)
-        having = [len(places) for places, _ in found]
+        ranges = self._find_ranges(words)
+        text, count = self.columns["posting_text"], self.columns["posting_count"]
+        places = np.concatenate([text[:0], *(text[a:b] for a, b in ranges)]).astype(np.int64)
+        counts = np.concatenate([count[:0], *(count[a:b] for a, b in ranges)]).astype(np.float64)
+        having = [end - begin for begin, end in ranges]
+        if self.alive is not None:
+            places, counts, having = self._update(words, places, counts, having)
         weights = [
             max(1e-6, log((self._texts - count + 0.5) / (count + 0.5))) * (K1 + 1)
             for count in having
         ]
-        places = np.concatenate([one for one, _ in found])
-        counts = np.concatenate([one for _, one in found])
         average = self._tokens / max(1, self._texts)
-        dampened = self.take("length", places) * (K1 * B / average)
+        dampened = self.take("length", places) * (K1 * B / max(average, 1e-9))
         dampened += counts
         dampened += K1 * (1 - B)
         counts *= np.repeat(weights, having)
-        np.add.at(scores, places, counts / dampened)
-        return Matches(places, scores, len(found))
+        counts /= dampened
+        scores: Scores = np.zeros(self.size + self.recent_count)
+        np.add.at(scores, places, counts)
+        return Matches(places, scores, sum(map(bool, having)))
+
+    def _update(
+        self, words: Sequence[str], places: Places, counts: Scores, having: Sequence[int]
+    ) -> tuple[Places, Scores, list[int]]:
+        """Return the postings of words without rows that changed, and with recent ones."""
+        recent = self.recent_rows
+        number = np.repeat(np.arange(len(words)), having)
+        found = [
+            (self.size + at, recent.counts[at][word], place)
+            for place, word in enumerate(words)
+            for at in recent.postings.get(word, ())
+            if at < self.recent_count
+        ]
+        new = np.array(found, np.int64).reshape(-1, 3)
+        places = np.concatenate([places, new[:, 0]])
+        counts = np.concatenate([counts, new[:, 1]])
+        number = np.concatenate([number, new[:, 2]])
+        assert self.alive is not None
+        living = np.flatnonzero(self.alive[places])
+        living = living[np.argsort(number[living], kind="stable")]
+        kept: list[int] = np.bincount(number[living], minlength=len(words)).tolist()
+        return places[living], counts[living], kept
 
     def count_words(
-        self, texts: Places, positions: NDArray[np.int32], words: Iterable[str]
+        self, texts: Places, positions: NDArray[np.int32], words: Sequence[str]
     ) -> dict[str, Scores]:
-        """Return how often words occur in texts: a column for each word that any of them has.
+        """Return how often words occur in texts: a column for each word that any text has.
 
         `positions` has the position of each text, by place; for other places the number of texts.
         The columns have one more number, which is 0.
         """
         count = len(texts)
-        recent = np.flatnonzero(texts >= self.size).tolist()
-        found: dict[str, Scores] = {}
-        ordered: Array | None = None
-        for word in words:
-            having, times = self._find_postings(word)
-            column = np.zeros(count + 1)
-            if len(having) < FEW * count:
-                column[positions[having]] = times
-            else:
-                if ordered is None:
-                    ordered = np.sort(texts).astype(np.uint32)
-                at = np.searchsorted(having, ordered)
-                at[at == len(having)] = 0
+        posting_text, posting_count = self.columns["posting_text"], self.columns["posting_count"]
+        counts = np.zeros((len(words), count + 1))
+        ranges = self._find_ranges(words)
+        few = [row for row, (begin, end) in enumerate(ranges) if end - begin < FEW * count]
+        if few:
+            at = np.concatenate([posting_text[slice(*ranges[row])] for row in few])
+            times = np.concatenate([posting_count[slice(*ranges[row])] for row in few])
+            rows = np.repeat(few, [ranges[row][1] - ranges[row][0] for row in few])
+            counts[rows, positions[at]] = times
+        if len(few) < len(words):
+            ordered = np.sort(texts).astype(np.uint32)
+            for row in set(range(len(words))).difference(few):
+                having = posting_text[slice(*ranges[row])]
+                at = np.minimum(having.searchsorted(ordered), len(having) - 1)
                 same = having[at] == ordered
-                column[positions[ordered[same]]] = times[at[same]]
-            for at_position in recent:
-                counts = self.recent_rows.counts[int(texts[at_position]) - self.size]
-                column[at_position] = counts.get(word, 0)
-            column[count] = 0.0
-            if column.any():
-                found[word] = column
-        return found
+                times = posting_count[slice(*ranges[row])][at[same]]
+                counts[row, positions[ordered[same]]] = times
+        for position in np.flatnonzero(texts >= self.size).tolist():
+            recent = self.recent_rows.counts[int(texts[position]) - self.size]
+            counts[:, position] = [recent.get(word, 0) for word in words]
+        counts[:, count] = 0.0
+        used = np.flatnonzero(counts.any(axis=1)).tolist()
+        return {words[row]: counts[row] for row in used}
 
     # -- Scope
 
