@@ -78,7 +78,7 @@ class PostgresBackEnd(BackEnd):
         """Return the vector index."""
         from muisti.storage.postgres.vectors import PostgresVectors
 
-        return PostgresVectors(self._database)
+        return PostgresVectors(self._database, background=self.services.build_snapshots)
 
     def make_reconciler(self) -> Reconciler:
         """Return the reconciler, which rebuilds and verifies."""

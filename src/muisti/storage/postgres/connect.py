@@ -242,7 +242,8 @@ class Database:
         sql = (
             f'BEGIN {mode}; SET LOCAL search_path = muisti_tenant, muisti, "{extension}"; '
             f"SET LOCAL muisti.tenant = '{tenant:d}'; SET LOCAL muisti.now = '{now:d}'; "
-            "SET LOCAL jit = off; SET LOCAL hnsw.iterative_scan = relaxed_order"
+            "SET LOCAL jit = off; SET LOCAL hnsw.iterative_scan = relaxed_order; "
+            "SET LOCAL hnsw.ef_search = 500"
         )
         for _ in range(MOST_CONNECTIONS + 1):
             connection = pool.getconn()

@@ -149,6 +149,8 @@ def find_vector_problems(db: Connection) -> list[str]:
             "texts with a wrong number of vectors": f"""SELECT 1 FROM embedded e
                 WHERE e.space = {space:d} AND e.pieces <>
                 (SELECT count(*) FROM {table} v WHERE v.n = e.n) LIMIT 1""",
+            "vectors without signs, or signs without vectors": f"""SELECT 1 FROM {table} v
+                FULL JOIN signs_{space:d} s USING (v) WHERE v.n IS DISTINCT FROM s.n LIMIT 1""",
             "texts neither embedded nor waiting to be": f"""SELECT 1 FROM entries m
                 WHERE m.content <> '' AND
                 (SELECT count(*) FROM embedded e WHERE e.space = {space:d} AND e.n = m.n)

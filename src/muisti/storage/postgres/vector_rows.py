@@ -9,6 +9,7 @@ import numpy as np
 
 from muisti.storage.postgres.connect import Connection, fetch
 from muisti.storage.postgres.vector_spaces import (
+    delete_rows,
     delete_vectors,
     find_space,
     promote_complete_space,
@@ -85,7 +86,7 @@ def _store_part(db: Connection, space: int, n: int, embedded: Embedded) -> None:
     if not is_missing or (embedded.first and stored != embedded.first):
         return  # another process has stored all, more or other parts
     if not embedded.first:
-        db.execute(f"DELETE FROM vectors_{space:d} WHERE n = %s".encode(), (n,))
+        delete_rows(db, f"vectors_{space:d}", f"signs_{space:d}", [n])
     _insert(db, space, {n: embedded})
     if embedded.complete:
         pieces = embedded.first + len(embedded.pieces)
@@ -105,12 +106,17 @@ def _insert(db: Connection, space: int, texts: Mapping[int, Embedded]) -> None:
     rests = compute_residuals(vectors, codes, scales)
     centre, _ = read_centre(db, space)
     pieces = [(n, piece) for n, embedded in filled.items() for piece in embedded.pieces]
-    sql = f"""INSERT INTO vectors_{space:d} (n, first, last, heading, scale, codes, rest, signs)
-              SELECT p.n, p.first, p.last, p.heading, p.scale, p.codes, p.rest,
-                  p.signs::bit({vectors.shape[1]:d})
-              FROM unnest(%s::bigint[], %s::integer[], %s::integer[], %s::text[], %s::real[],
-                  %s::bytea[], %s::bytea[], %s::text[]) WITH ORDINALITY
-                  p (n, first, last, heading, scale, codes, rest, signs, at) ORDER BY p.at"""
+    sql = f"""WITH p AS MATERIALIZED (
+                  SELECT {_NEXT.format(space)} AS v, u.*
+                  FROM unnest(%s::bigint[], %s::integer[], %s::integer[], %s::text[], %s::real[],
+                      %s::bytea[], %s::bytea[], %s::text[])
+                      u (n, first, last, heading, scale, codes, rest, signs)
+              ), inserted AS (
+                  INSERT INTO vectors_{space:d} (v, n, first, last, heading, scale, codes, rest)
+                  SELECT v, n, first, last, heading, scale, codes, rest FROM p
+              )
+              INSERT INTO signs_{space:d} (v, n, signs)
+              SELECT v, n, signs::bit({vectors.shape[1]:d}) FROM p"""
     db.execute(
         sql.encode(),
         (
@@ -126,9 +132,13 @@ def _insert(db: Connection, space: int, texts: Mapping[int, Embedded]) -> None:
     )
 
 
+_NEXT = "nextval(pg_get_serial_sequence('muisti.vectors_{0:d}', 'v'))"
+"""SQL for the number of a new vector."""
+
+
 def copy_within(db: Connection, space: Space, same: Mapping[str, str]) -> None:
     """Copy vectors between memories of the same text, to the first from the second of each pair."""
-    table = f"vectors_{space.number:d}"
+    table, signs = f"vectors_{space.number:d}", f"signs_{space.number:d}"
     sql = """SELECT m.n, o.n FROM unnest(%s::text[], %s::text[]) p (id, other)
              JOIN entries m ON m.id = p.id
              JOIN entries o ON o.id = p.other AND o.source_hash = m.source_hash
@@ -139,12 +149,19 @@ def copy_within(db: Connection, space: Space, same: Mapping[str, str]) -> None:
     if not pairs:
         return
     delete_vectors(db, [n for n, _ in pairs], space.number)  # of a long text, some may be stored
-    columns = "first, last, heading, scale, codes, rest, signs"
+    columns = "first, last, heading, scale, codes, rest"
     arrays = "unnest(%s::bigint[], %s::bigint[]) p (n, other)"
     numbers = [n for n, _ in pairs], [other for _, other in pairs]
     db.execute(
-        f"""INSERT INTO {table} (n, {columns}) SELECT p.n, {columns} FROM {arrays}
-            JOIN {table} v ON v.n = p.other ORDER BY p.n, v.v""".encode(),
+        f"""WITH copied AS MATERIALIZED (
+                SELECT {_NEXT.format(space.number)} AS v, o.* FROM (
+                    SELECT p.n, {columns}, s.signs FROM {arrays}
+                    JOIN {table} v ON v.n = p.other JOIN {signs} s ON s.v = v.v ORDER BY p.n, v.v
+                ) o
+            ), inserted AS (
+                INSERT INTO {table} (v, n, {columns}) SELECT v, n, {columns} FROM copied
+            )
+            INSERT INTO {signs} (v, n, signs) SELECT v, n, signs FROM copied""".encode(),
         numbers,
     )
     db.execute(
@@ -177,7 +194,7 @@ def _recentre(db: Connection, space: int) -> None:
     for start in range(0, len(rows), BATCH):
         numbers = [row[0] for row in rows[start : start + BATCH]]
         db.execute(
-            f"""UPDATE vectors_{space:d} v SET signs = p.signs::bit({dimensions:d})
+            f"""UPDATE signs_{space:d} v SET signs = p.signs::bit({dimensions:d})
                 FROM unnest(%s::bigint[], %s::text[]) p (v, signs) WHERE v.v = p.v""".encode(),
             (numbers, signs[start : start + BATCH]),
         )
@@ -186,13 +203,15 @@ def _recentre(db: Connection, space: int) -> None:
 def repair_vectors(db: Connection) -> None:
     """Remove vectors that are incomplete or of no text, and note which texts wait for theirs."""
     for (space,) in fetch(db, "SELECT space FROM spaces"):
-        table = f"vectors_{space:d}"
+        table, signs = f"vectors_{space:d}", f"signs_{space:d}"
         for sql in (
             f"""DELETE FROM embedded e WHERE e.space = {space:d} AND (
                     NOT EXISTS (SELECT 1 FROM entries m WHERE m.n = e.n)
-                    OR e.pieces <> (SELECT count(*) FROM {table} v WHERE v.n = e.n))""",
+                    OR e.pieces <> (SELECT count(*) FROM {table} v JOIN {signs} s USING (v)
+                        WHERE v.n = e.n))""",
             f"""DELETE FROM {table} v WHERE NOT EXISTS
                 (SELECT 1 FROM embedded e WHERE e.n = v.n AND e.space = {space:d})""",
+            f"DELETE FROM {signs} s WHERE NOT EXISTS (SELECT 1 FROM {table} v WHERE v.v = s.v)",
             f"DELETE FROM unembedded WHERE space = {space:d}",
             f"""INSERT INTO unembedded (space, n) SELECT {space:d}, m.n FROM entries m
                 WHERE m.content <> '' AND NOT EXISTS

@@ -62,7 +62,8 @@ def count_embeddable(db: Connection) -> int:
 
 
 def _drop_space(db: Connection, space: int) -> None:
-    db.execute(f"DELETE FROM vectors_{space:d}".encode())
+    for table in (f"vectors_{space:d}", f"signs_{space:d}"):
+        db.execute(f"DELETE FROM {table}".encode())
     for table in ("embedded", "unembedded", "spaces"):
         db.execute(f"DELETE FROM {table} WHERE space = %s".encode(), (space,))
 
@@ -85,10 +86,19 @@ def delete_vectors(db: Connection, numbers: Sequence[int], space: int | None = N
     if space is None:
         spaces = [number for (number,) in fetch(db, "SELECT space FROM spaces")]
     for number in spaces:
-        for table in (f"vectors_{number:d}", "embedded", "unembedded"):
-            only = "" if table.startswith("vectors") else f" AND space = {number:d}"
-            sql = f"DELETE FROM {table} WHERE n = ANY(%s){only}"
+        delete_rows(db, f"vectors_{number:d}", f"signs_{number:d}", numbers)
+        for table in ("embedded", "unembedded"):
+            sql = f"DELETE FROM {table} WHERE n = ANY(%s) AND space = {number:d}"
             db.execute(sql.encode(), (list(numbers),))
+
+
+def delete_rows(db: Connection, vectors: str, signs: str, numbers: Sequence[int]) -> None:
+    """Delete the vectors of texts, and their signs, from the tables of a space."""
+    db.execute(
+        f"""WITH gone AS (DELETE FROM {vectors} WHERE n = ANY(%s) RETURNING v)
+            DELETE FROM {signs} WHERE v = ANY(ARRAY(SELECT v FROM gone))""".encode(),
+        (list(numbers),),
+    )
 
 
 def promote_complete_space(db: Connection) -> None:

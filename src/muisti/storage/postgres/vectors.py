@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from muisti.ports.vectors import VectorHit, check_length
 from muisti.storage.postgres.connect import fetch
@@ -13,8 +14,11 @@ from muisti.storage.postgres.vector_spaces import choose_space, read_spaces
 if TYPE_CHECKING:
     from muisti.model import Filter
     from muisti.ports import Embedded, Identity, Space, Vector
-    from muisti.storage.postgres.connect import Database
+    from muisti.storage.postgres.connect import Connection, Database
+    from muisti.storage.postgres.nearest_index import NearestIndexes
 
+MOST = 0.9
+"""If fewer of the nearest vectors match the filter, it is applied before they are chosen."""
 TAKE, TAKE_MANY, MANY = 500, 1000, 250_000
 """At least TAKE vectors are compared exactly; TAKE_MANY if there are MANY or more."""
 
@@ -22,8 +26,17 @@ TAKE, TAKE_MANY, MANY = 500, 1000, 250_000
 class PostgresVectors:
     """Implements the port VectorIndex."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, *, background: bool = False) -> None:
+        """Background: whether indexes of large tenants are made; not in a single command."""
         self._db = database
+        self._background = background
+
+    @cached_property
+    def indexes(self) -> NearestIndexes:
+        """Makes indexes for large spaces."""
+        from muisti.storage.postgres.nearest_index import NearestIndexes  # numpy
+
+        return NearestIndexes(self._db)
 
     def spaces(self) -> list[Space]:
         """Return all spaces, the serving one first."""
@@ -92,8 +105,8 @@ class PostgresVectors:
 
         The vectors that share the most signs with the query are compared exactly.
         """
+        from muisti.storage import vector_codes
         from muisti.storage.postgres.vector_rows import format_signs, read_centre
-        from muisti.storage.vector_codes import compute_cosines
 
         check_length(space, query)
         with self._db.read_transaction() as db:
@@ -101,27 +114,38 @@ class PostgresVectors:
                 return []
             centre, centred_on = read_centre(db, space.number)
             [signs] = format_signs(query[None, :], centre)
-            condition, values = build_condition(db, where, self._db.salience)
-            sql = _NEAREST.format(
-                table=f"vectors_{space.number:d}",
-                dimensions=space.identity.dimensions,
-                condition=condition,
-            )
+            if self._background and centred_on >= vector_codes.LAST_CENTRE:
+                self.indexes.start(space.number)
             take = max(TAKE if centred_on < MANY else TAKE_MANY, 4 * limit)
-            while True:
-                rows = db.execute(sql.encode(), (*values, signs, take), binary=True).fetchall()
-                nearest: dict[str, VectorHit] = {}
-                for row, score in zip(rows, compute_cosines(rows, query), strict=True):
-                    id_, *_, first, last = row
-                    hit = VectorHit(id_, score, first, last)
-                    known = nearest.get(id_)
-                    if known is None or (-hit.score, hit.start) < (-known.score, known.start):
-                        nearest[id_] = hit
-                if len(nearest) >= limit or len(rows) < take:
-                    break
+            condition, values = build_condition(db, where, self._db.salience)
+            # Most filters match most texts: find the nearest first, then apply the filter.
+            sql = self._make_query(space, "true")
+            rows = fetch_binary(db, sql.format(condition), (*values, signs, take))
+            allowed = [row for row in rows if row[-1]]
+            if len(rows) == take and len(allowed) < MOST * len(rows):
+                sql = self._make_query(space, condition)
+                rows = allowed = fetch_binary(db, sql.format("true"), (*values, signs, take))
+            hits = _choose_hits(allowed, query)
+            while len(hits) < limit and len(rows) >= take:
                 take *= 4  # many vectors belong to the same texts
-        hits = sorted(nearest.values(), key=lambda hit: (-hit.score, hit.memory_id))
+                sql = self._make_query(space, condition)
+                rows = fetch_binary(db, sql.format("true"), (*values, signs, take))
+                hits = _choose_hits(rows, query)
         return hits[:limit]
+
+    def _make_query(self, space: Space, condition: str) -> str:
+        """Return the query for the nearest vectors whose texts meet a condition.
+
+        The tenant is a constant in it, so that an index of its own can be used.
+        """
+        beside = "JOIN entries m ON m.n = s.n LEFT JOIN usage u ON u.id = m.id"
+        return _NEAREST.replace("{table}", f"vectors_{space.number:d}").replace(
+            "{near}",
+            f"""SELECT s.v FROM muisti.signs_{space.number:d} s
+                {"" if condition == "true" else beside}
+                WHERE s.tenant = {self._db.state.tenant:d} AND {condition}
+                ORDER BY s.signs <~> %s::bit({space.identity.dimensions:d}) LIMIT %s""",
+        )
 
     def compute_similarities(
         self, space: Space, query: Vector, ids: Sequence[str]
@@ -145,9 +169,7 @@ class PostgresVectors:
 
         return compute_mean(rows, space.identity.dimensions)
 
-    def _read_codes(
-        self, space: Space, ids: Sequence[str]
-    ) -> list[tuple[str, float, bytes, bytes]]:
+    def _read_codes(self, space: Space, ids: Sequence[str]) -> list[tuple[Any, ...]]:
         """Return ID, scale and codes of all pieces of texts."""
         with self._db.read_transaction() as db:
             if not self._is_known(space):
@@ -155,7 +177,7 @@ class PostgresVectors:
             sql = f"""SELECT m.id, v.scale, v.codes, v.rest FROM entries m
                       JOIN vectors_{space.number:d} v ON v.n = m.n WHERE m.id = ANY(%s)
                       ORDER BY v.v"""
-            return db.execute(sql.encode(), (list(ids),), binary=True).fetchall()
+            return fetch_binary(db, sql, (list(ids),))
 
     def _is_known(self, space: Space) -> bool:
         """Return whether the tenant still has a space: another process may have replaced it."""
@@ -164,8 +186,26 @@ class PostgresVectors:
 
 
 _NEAREST = """
-SELECT m.id, v.scale, v.codes, v.rest, v.first, v.last
-FROM {table} v JOIN entries m ON m.n = v.n LEFT JOIN usage u ON u.id = m.id
-WHERE {condition}
-ORDER BY v.signs <~> %s::bit({dimensions}) FETCH FIRST %s ROWS WITH TIES
+SELECT m.id, v.scale, v.codes, v.rest, v.first, v.last, ({})
+FROM ({near}) near JOIN {table} v ON v.v = near.v
+JOIN entries m ON m.n = v.n LEFT JOIN usage u ON u.id = m.id
 """
+
+
+def fetch_binary(db: Connection, sql: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+    """Return all rows of a statement, sent as bytes: vectors would be twice as long as text."""
+    return db.execute(sql.encode(), values, binary=True).fetchall()
+
+
+def _choose_hits(rows: Sequence[tuple[Any, ...]], query: Vector) -> list[VectorHit]:
+    """Return the texts of vectors, best first, each by its nearest piece."""
+    from muisti.storage.vector_codes import compute_cosines
+
+    nearest: dict[str, VectorHit] = {}
+    for row, score in zip(rows, compute_cosines(rows, query), strict=True):
+        id_, _, _, _, first, last, _ = row
+        hit = VectorHit(id_, score, first, last)
+        known = nearest.get(id_)
+        if known is None or (-hit.score, hit.start) < (-known.score, known.start):
+            nearest[id_] = hit
+    return sorted(nearest.values(), key=lambda hit: (-hit.score, hit.memory_id))
