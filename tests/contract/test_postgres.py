@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 
@@ -83,6 +82,6 @@ class TestPostgresLocation(LocationContract):
     def test_there_are_no_files(self, location: PostgresLocation) -> None:
         assert (str(location), location.name) == ("postgresql://postgres@/postgres", "postgres")
         with pytest.raises(Unsupported, match="a vault in a database has no files"):
-            location.watch(threading.Event())
+            location.queue_changes()
         with pytest.raises(Unsupported, match="notebook is not supported"):
             location.notebook("notes")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -31,7 +32,7 @@ MOST_CONNECTIONS = 10
 CONNECT_SECONDS = 10
 """How long connecting may take, unless the address says otherwise."""
 CHANNEL = "muisti_changes"
-"""The channel on which every change is announced, with the tenant as payload."""
+"""The channel on which every change is announced, with the tenant and who wrote it."""
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 Cell = Any
@@ -92,6 +93,8 @@ class Database:
         grace_days: float = IDLE_DAYS,
     ) -> None:
         self.address = describe_address(dsn)
+        self.me = uuid.uuid4().hex
+        """Tells the changes of this object from those of others."""
         self.timeout = timeout
         self.salience = salience_sql(kinds, rates, NOW, grace_days)
         self.salience_recorded = salience_sql(kinds, rates, RECORDED, grace_days)
@@ -211,7 +214,7 @@ class Database:
                 db.execute("SELECT pg_advisory_xact_lock(%s, %s)", (LOCK, self.state.tenant))
                 db.execute("SET LOCAL lock_timeout = 0", prepare=False)
                 yield db
-                db.execute("SELECT pg_notify(%s, %s)", (CHANNEL, str(self.state.tenant)))
+                db.execute("SELECT pg_notify(%s, %s)", (CHANNEL, f"{self.state.tenant} {self.me}"))
         finally:
             self._writers.release()
 

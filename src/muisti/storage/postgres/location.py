@@ -47,8 +47,10 @@ class PostgresLocation:
             return int(fetch(db, sql)[0][0])
 
     def watch(self, stop: threading.Event) -> FileWatch:
-        """Raise Unsupported."""
-        raise Unsupported("watch_files", NO_FILES)
+        """Return a watch for the changes of other processes."""
+        from muisti.storage.postgres.watch import PostgresWatch
+
+        return PostgresWatch(self._db, stop)
 
     def queue_changes(self) -> ChangeQueue:
         """Raise Unsupported."""

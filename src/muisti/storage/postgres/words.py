@@ -117,7 +117,8 @@ class PostgresWords:
         if not listed:
             return "", []
         has_prefix = any(is_prefix for _, is_prefix in words)
-        sql = (_SCORES_OF_GROUPS if has_prefix else _SCORES).format(
+        sql = _SCORES if len(listed) > 1 else _SCORES_OF_ONE
+        sql = (_SCORES_OF_GROUPS if has_prefix else sql).format(
             k1=f"{K1!r}::float8", fixed=f"{1 - B!r}::float8", relative=f"{B!r}::float8"
         )
         return sql, [length / texts, listed, idfs, groups]
@@ -163,14 +164,16 @@ UNION {_NEAR_PARTS} AND length(word) BETWEEN %(length)s - 1 AND %(length)s + 1
 """
 _PREFIX = "SELECT word FROM lexicon WHERE word >= %s AND word < %s"
 _TEXTS_WITH = "SELECT count(DISTINCT n) FROM postings WHERE word = ANY(%s)"
-_BM25 = """sum(w.idf * p.times * ({k1} + 1)
-    / (p.times + {k1} * ({fixed} + {relative} * p.length / a.average)) ORDER BY w.at)"""
+_ONE = """w.idf * p.times * ({k1} + 1)
+    / (p.times + {k1} * ({fixed} + {relative} * p.length / a.average))"""
+_BM25 = f"sum({_ONE} ORDER BY w.at)"
 _ASKED = """(SELECT %s::float8 AS average) a,
     unnest(%s::text[], %s::float8[], %s::integer[]) WITH ORDINALITY w (word, idf, grp, at)"""
 # The sum is in the order of the words: sums of equal numbers in another order may differ.
 _SCORES = f"""
 SELECT p.n, {_BM25} AS score FROM {_ASKED} JOIN postings p ON p.word = w.word GROUP BY p.n
 """
+_SCORES_OF_ONE = f"SELECT p.n, {_ONE} AS score FROM {_ASKED} JOIN postings p ON p.word = w.word"
 # Words with the same prefix count as one.
 _SCORES_OF_GROUPS = f"""
 SELECT p.n, {_BM25.replace("w.at", "p.at").replace("w.idf", "p.idf")} AS score FROM (

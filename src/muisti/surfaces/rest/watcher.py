@@ -95,7 +95,12 @@ class VaultWatcher:
 
     def _sync(self, names: set[str], *, is_full_scan: bool) -> None:
         started = time.monotonic()
-        synced = self._memory.sync(paths=None if is_full_scan else names)
+        try:
+            synced = self._memory.sync(paths=None if is_full_scan else names)
+        except Unsupported:  # a database, whose index has the changes already
+            if names:
+                self._events.publish("changed", {"files": [], "fileCount": 0})
+            return
         duration = time.monotonic() - started
         report = SyncReport.model_validate(synced)
         has_changes = any(

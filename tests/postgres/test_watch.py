@@ -1,0 +1,52 @@
+"""A server learns of what other processes write."""
+
+from __future__ import annotations
+
+import threading
+
+from muisti import Muisti
+from muisti.surfaces.rest.config import ServerConfig
+from muisti.surfaces.rest.events import EventBroadcaster
+from muisti.surfaces.rest.watcher import VaultWatcher
+from tests.postgres.server import make_location
+from tests.rest.conftest import until
+
+
+def test_changes_of_others_are_reported_and_own_ones_are_not() -> None:
+    location = make_location()
+    stop = threading.Event()
+    with (
+        Muisti.open(location, embedder="none") as memory,
+        Muisti.open(location, embedder="none") as other,
+    ):
+        batches = memory.watch_files(stop).batches(settle=0.01, wake=0.2)
+        assert next(batches) == set()
+        memory.save("My own")
+        assert next(batches) == set()
+        other.save("Of another")
+        assert next(batches) == {"rows"}
+        with Muisti.open(make_location(), embedder="none") as stranger:
+            stranger.save("Of another tenant")
+        assert next(batches) == set()
+        stop.set()
+        assert list(batches) == []
+
+
+def test_a_server_publishes_them() -> None:
+    location = make_location()
+    with (
+        Muisti.open(location, embedder="none") as memory,
+        Muisti.open(location, embedder="none") as other,
+    ):
+        events = EventBroadcaster(1)
+        watcher = VaultWatcher(memory, events, ServerConfig(settle_seconds=0.01))
+        watcher.start()
+        try:
+
+            def is_published() -> int:
+                other.core_update("user", "name", "Ann")
+                return events.published
+
+            until(is_published)
+        finally:
+            watcher.stop()
