@@ -132,7 +132,7 @@ def match(body: str, title: str = "") -> dict[str, float]:
     """Return what a text matches of the words `alpha` and `beta`."""
     weights = {"alpha": 1.0, "beta": 1.0}
     forms = find_forms(weights, [])
-    places = find_words(body.split(), forms)
+    places = find_words(" ".join(body.split()), forms)
     return match_passage(Words(title, "", body), places, weights, forms)
 
 
@@ -147,7 +147,15 @@ def test_words_count_together_only_within_a_passage() -> None:
 
 def weigh(body: list[str], weights: dict[str, float]) -> float:
     """Return the weight of the pairs in a text."""
-    return weigh_pairs(find_words(body, find_forms(weights, [])), weights, find_pairs(weights))
+    places = find_words(" ".join(body), find_forms(weights, []))
+    return weigh_pairs(places, weights, find_pairs(weights))
+
+
+@given(st.lists(st.sampled_from(["old", "harbour", "older", "x"])))
+def test_words_are_found_where_they_are(body: list[str]) -> None:
+    forms = find_forms({"old": 1.0, "harbour": 1.0}, [])
+    expected = [(at, forms[word]) for at, word in enumerate(body) if word in forms]
+    assert find_words(" ".join(body), forms) == expected
 
 
 @pytest.mark.parametrize(

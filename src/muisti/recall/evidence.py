@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
+from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from muisti.recall.speaker import find_names
@@ -140,7 +141,7 @@ def _measure(inputs: RankingInputs, hit: Ranked, ranked: Ranked) -> Evidence:
     sides = [int(side[hit.position]) for side in table.sides]
     around = [position for position in sides if position != missing]
     text = inputs.retrieval.texts.get(hit.candidate.memory_id)
-    body = text.body.split() if text else []
+    body = text.body if text else ""
     places = find_words(body, inputs.query_forms)
     if text is None:
         own = dict.fromkeys(weights.keys() & inputs.explain_match(hit).words, 1.0)
@@ -169,7 +170,7 @@ def _measure(inputs: RankingInputs, hit: Ranked, ranked: Ranked) -> Evidence:
         ranked.get_contribution("speaker") > 0,
         nearer,
         bool(around),
-        len(body),
+        body.count(" ") + 1 if body else 0,
         weigh_pairs(places, weights, inputs.query_pairs),
         rate_names(own, inputs.query_names),
         1 / rank if (rank := inputs.keyword_ranks.get(hit.position)) else 0.0,
@@ -190,9 +191,21 @@ Places = Sequence[tuple[int, Sequence[tuple[str, float]]]]
 """Where a body has words of the query: which ones, and how well."""
 
 
-def find_words(body: Sequence[str], forms: Forms) -> Places:
-    """Return where a body has words of the query."""
-    return [(at, forms[token]) for at, token in enumerate(body) if token in forms]
+def find_words(body: str, forms: Forms) -> Places:
+    """Return where a body has words of the query. It has its words with a space between them."""
+    spaced = f" {body} "
+    places: list[tuple[int, Sequence[tuple[str, float]]]] = []
+    for word, matches in forms.items():
+        sought = f" {word} "
+        number = last = 0
+        at = spaced.find(sought)
+        while at >= 0:
+            number += spaced.count(" ", last, at)
+            places.append((number, matches))
+            last = at
+            at = spaced.find(sought, at + 1)
+    places.sort(key=itemgetter(0))
+    return places
 
 
 def find_pairs(words: Iterable[str]) -> dict[str, list[tuple[str, str]]]:
