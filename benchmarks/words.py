@@ -153,7 +153,8 @@ def measure(size: int, words: Sequence[str], queries: int) -> dict[str, dict[str
 
     asked = [split_query(question) for question in writer.questions(writer.texts(1000), queries)]
     found: dict[str, dict[str, float]] = {}
-    with tempfile.TemporaryDirectory(prefix="muisti-words-") as name:
+    # tantivy's threads may still write while the folder is removed.
+    with tempfile.TemporaryDirectory(prefix="muisti-words-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         fts5, took = _timed(lambda: Fts5(folder, texts()))
         first = [{n for n, _ in fts5.search(one)[:10]} for one in asked]
