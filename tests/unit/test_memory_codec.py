@@ -48,7 +48,7 @@ def memories(draw) -> Memory:
         sector=draw(st.sampled_from(Sector)),
         tier=draw(st.sampled_from(Tier)),
         project=draw(st.sampled_from(["", "app", "проект 1"])),
-        user=draw(st.just("") | ANY_LINE),
+        user=draw(st.just("") | ANY_LINE.filter(lambda name: name != "*")),  # stands for all users
         agent=draw(st.just("") | ANY_LINE),
         session_id=draw(st.none() | ANY_LINE),
         source=draw(ANY_LINE),

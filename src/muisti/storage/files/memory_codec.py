@@ -211,7 +211,9 @@ def parse_fields(
         fields["trusted"] = False
         repeated.pop("trusted", None)
     fields.setdefault("id", "")
-    created = fields.setdefault("created_at", info.date or modified)
+    if "created_at" not in fields:
+        fields["created_at"] = info.date or modified
+    created = fields["created_at"]
     fields.setdefault("updated_at", created)
     if "project" not in repeated:
         fields.setdefault("project", info.project)
@@ -351,13 +353,19 @@ def _drop_none(values: Mapping[str, Value | None]) -> dict[str, Value]:
 class PathInfo:
     """What a path says of a memory: kind, project, when it was deleted, the date in its name."""
 
-    def __init__(
-        self, kind: str, project: str, deleted_at: datetime | None, date: datetime | None
-    ) -> None:
+    def __init__(self, kind: str, project: str, deleted_at: datetime | None, name: str) -> None:
         self.kind = kind
         self.project = project
         self.deleted_at = deleted_at
-        self.date = date
+        self._name = name
+
+    @property
+    def date(self) -> datetime | None:
+        """The date that the name begins with."""
+        if dated := _DATED.match(self._name):
+            with suppress(ValueError):
+                return datetime.fromisoformat(dated[1]).replace(tzinfo=UTC)
+        return None
 
     @classmethod
     def of(cls, path: str, settings: Settings) -> PathInfo:
@@ -374,13 +382,13 @@ class PathInfo:
         project = ""
         if parts[0] == "projects" and len(parts) > 2:
             project, parts = parts[1], parts[2:]
-        by_folder = {kind.folder: kind.name for kind in settings.kinds.values()}
-        kind = by_folder.get(parts[0], "") if len(parts) > 1 else ""
-        date = None
-        if dated := _DATED.match(parts[-1]):
-            with suppress(ValueError):
-                date = datetime.fromisoformat(dated[1]).replace(tzinfo=UTC)
-        return cls(kind, project, deleted_at, date)
+        kind = ""
+        if len(parts) > 1:
+            folder = parts[0]
+            for known in settings.kinds.values():
+                if known.folder == folder:
+                    kind = known.name
+        return cls(kind, project, deleted_at, parts[-1])
 
 
 def make_trash_path(path: str, at: datetime) -> str:

@@ -144,9 +144,10 @@ class Reconciliation:
         # Another process may have created and indexed a file since the files were listed.
         missing = [path for path in seen if path not in files]
         vanished = [path for path in missing if self.store.vault.stat(path) is None]
-        lookup = AllFiles(files, seen, suspects)
-        self._read(suspects, files, seen, lookup)
-        self._forget([*vanished, *self._gone], seen, lookup)
+        if suspects or vanished:
+            lookup = AllFiles(files, seen, suspects)
+            self._read(suspects, files, seen, lookup)
+            self._forget([*vanished, *self._gone], seen, lookup)
         self.read_journal()
 
     def run_paths(self, files: Mapping[str, FileStat], vanished: Collection[str]) -> bool:
