@@ -192,10 +192,13 @@ class Database:
             yield transaction.connection
 
     @contextmanager
-    def write_transaction(self, timeout: float | None = None) -> Iterator[Connection]:
+    def write_transaction(
+        self, timeout: float | None = None, *, announce: bool = True
+    ) -> Iterator[Connection]:
         """Write everything in the block or nothing, alone among the writers of the tenant.
 
-        Within another write transaction it becomes a part of that. Raises VaultBusy.
+        Within another write transaction it becomes a part of that. Announce: tell other processes
+        that something changed. Raises VaultBusy.
         """
         outer = self.transaction
         if outer is not None and outer.writes and outer.connection is not None:
@@ -214,7 +217,9 @@ class Database:
                 db.execute("SELECT pg_advisory_xact_lock(%s, %s)", (LOCK, self.state.tenant))
                 db.execute("SET LOCAL lock_timeout = 0", prepare=False)
                 yield db
-                db.execute("SELECT pg_notify(%s, %s)", (CHANNEL, f"{self.state.tenant} {self.me}"))
+                if announce:
+                    told = f"{self.state.tenant} {self.me}"
+                    db.execute("SELECT pg_notify(%s, %s)", (CHANNEL, told))
         finally:
             self._writers.release()
 

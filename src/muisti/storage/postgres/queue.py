@@ -36,7 +36,7 @@ class PostgresQueue:
     def put(self, exchange: Exchange) -> None:
         """Add an exchange, which is claimed by this process."""
         values = (exchange.id, to_int(exchange.at), _encode(exchange), self._me, LEASE)
-        with self._db.write_transaction() as db:
+        with self._db.write_transaction(announce=False) as db:
             db.execute(
                 """INSERT INTO queue (id, at, exchange, claimed_by, claimed_until)
                    VALUES (%s, %s, %s, %s, now() + make_interval(secs => %s))
@@ -47,7 +47,10 @@ class PostgresQueue:
 
     def take_over(self) -> list[Exchange]:
         """Claim what other processes left undone. Return it in the order of acceptance."""
-        with self._db.write_transaction() as db:
+        with self._db.read_transaction() as db:
+            if not fetch(db, "SELECT 1 FROM queue WHERE claimed_until <= now() LIMIT 1"):
+                return []
+        with self._db.write_transaction(announce=False) as db:
             rows = fetch(
                 db,
                 """UPDATE queue SET claimed_by = %s,
@@ -63,7 +66,7 @@ class PostgresQueue:
 
     def done(self, exchange_id: str) -> None:
         """Remove an exchange that was processed."""
-        with self._db.write_transaction() as db:
+        with self._db.write_transaction(announce=False) as db:
             db.execute(
                 "DELETE FROM queue WHERE id = %s AND claimed_by = %s", (exchange_id, self._me)
             )
@@ -76,7 +79,7 @@ class PostgresQueue:
 
     def discard(self, matches: Callable[[Exchange], bool], *, dry_run: bool = False) -> int:
         """Remove exchanges and return how many matched. Those that others work on stay."""
-        with self._db.write_transaction() as db:
+        with self._db.write_transaction(announce=False) as db:
             found = [_decode(text) for (text,) in fetch(db, "SELECT exchange FROM queue")]
             matching = [exchange.id for exchange in found if matches(exchange)]
             if not dry_run:
@@ -104,7 +107,7 @@ class PostgresQueue:
         self._closed.set()
         if thread is not None:
             thread.join()
-            with suppress(MuistiError), self._db.write_transaction() as db:
+            with suppress(MuistiError), self._db.write_transaction(announce=False) as db:
                 self._renew(db, 0.0)
 
     def _start_renewing(self) -> None:
@@ -119,7 +122,7 @@ class PostgresQueue:
     def _renew_often(self) -> None:
         while not self._closed.wait(LEASE / 3):
             try:
-                with self._db.write_transaction() as db:
+                with self._db.write_transaction(announce=False) as db:
                     self._renew(db, LEASE)
             except MuistiError as error:
                 log.warning("claims in the extraction queue are not renewed: %s", error)

@@ -21,6 +21,8 @@ POLL_SECONDS = 1.0
 PAUSE_FACTOR = 5.0
 """The pause after a sync, as a multiple of its duration: a long one waits for further changes."""
 MAX_PAUSE = 1.0
+RESUME_SECONDS = 30.0
+"""How often exchanges are taken over from processes that ended, perhaps on another machine."""
 
 
 class VaultWatcher:
@@ -32,6 +34,7 @@ class VaultWatcher:
         self._thread = threading.Thread(target=self._run, name="muisti-live", daemon=True)
         self._next_scan = 0.0
         self._next_maintenance = time.monotonic() + config.maintenance_after
+        self._next_resume = time.monotonic() + RESUME_SECONDS
         self._last_error = ""
 
     def start(self) -> None:
@@ -67,6 +70,10 @@ class VaultWatcher:
                 self._next_scan = now  # if this sync fails, the next one scans all files
                 self._sync(names, is_full_scan=is_full_scan)
                 self._next_scan = now + self._config.rescan_every if is_full_scan else next_scan
+            if now >= self._next_resume:
+                self._next_resume = now + RESUME_SECONDS
+                if self._memory.is_trusted:
+                    self._memory.resume_extraction()
             if now >= self._next_maintenance:
                 self._next_maintenance = now + self._config.maintenance_every
                 report = self._memory.upkeep()
