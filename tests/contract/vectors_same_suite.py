@@ -7,7 +7,14 @@ from dataclasses import replace
 import numpy as np
 
 from tests.contract.making import add
-from tests.contract.vectors_making import RECALL, Place, clustered, numbered, recall
+from tests.contract.vectors_making import (
+    RECALL,
+    Place,
+    clustered,
+    embedded,
+    numbered,
+    recall,
+)
 
 
 class SameTextContract:
@@ -64,3 +71,24 @@ class SameTextContract:
         place.remove([known])
         place.vectors.copy_same(space, same)
         assert place.vectors.find_missing(space, 10) == ["p"]
+
+    def test_all_vectors_can_be_read_and_stored_again(self, place: Place) -> None:
+        memories, vectors = numbered(7), clustered(14)
+        space = place.fill(memories[:6], vectors[:12])
+        add(place.index, memories[6])  # not embedded yet
+        batches = list(place.vectors.read_all(space, 4))
+        assert [len(batch) for batch in batches] == [4, 2]
+        read = {one.memory_id: one for batch in batches for one in batch}
+        assert set(read) == {memory.id for memory in memories[:6]}
+        for at, memory in enumerate(memories[:6]):
+            expected = embedded(memory, vectors[2 * at : 2 * at + 2])
+            one = read[memory.id]
+            assert (one.source, one.identity, one.pieces) == (
+                expected.source, expected.identity, expected.pieces,
+            )  # fmt: skip
+            assert np.allclose(one.vectors, expected.vectors, atol=1e-3)
+        before = place.nearest(vectors[3], 6)
+        place.vectors.add(list(read.values()))
+        after = place.nearest(vectors[3], 6)
+        assert [hit.memory_id for hit in after] == [hit.memory_id for hit in before]
+        assert np.allclose([hit.score for hit in after], [hit.score for hit in before], atol=1e-6)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
@@ -188,6 +188,10 @@ class VectorIndex(Protocol):
 
         A part that does not continue the stored pieces is dropped too.
         """
+        ...
+
+    def read_all(self, space: Space, limit: int) -> Iterator[list[Embedded]]:
+        """Yield the vectors of all texts that have all theirs, so many texts at a time."""
         ...
 
     def find_missing(self, space: Space, limit: int) -> list[str]:

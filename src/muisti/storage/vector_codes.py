@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from muisti.errors import IndexCorrupt
-from muisti.ports.vectors import Vector
+from muisti.ports.vectors import Embedded, Identity, Piece, Vector
 
 Floats = NDArray[np.float32]
 FIRST_CENTRE = 1024
@@ -86,3 +86,26 @@ def compute_mean(rows: Sequence[Sequence[Any]], dimensions: int) -> Vector:
     total: Vector = decode_vectors(rows, dimensions).sum(axis=0)
     length = float(np.linalg.norm(total)) or 1.0
     return total / np.float32(length)
+
+
+def decode_embedded(
+    identity: Identity, texts: Sequence[Sequence[Any]], rows: Sequence[Sequence[Any]]
+) -> list[Embedded]:
+    """Return texts with their vectors.
+
+    Texts: rows of (number, ID, source hash). Rows: as above, with the text's number first, then
+    start, end and heading of the piece. Raises IndexCorrupt.
+    """
+    by_text: dict[int, list[Sequence[Any]]] = {}
+    for row in rows:
+        by_text.setdefault(row[0], []).append(row)
+    return [
+        Embedded(
+            id_,
+            source,
+            identity,
+            tuple(Piece(row[4], row[5], row[6]) for row in by_text.get(n, ())),
+            decode_vectors(by_text.get(n, ()), identity.dimensions),
+        )
+        for n, id_, source in texts
+    ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from muisti.ports.vectors import Embedded, Identity, Space, Vector, VectorHit, check_length
@@ -70,6 +70,17 @@ class MemoryVectors:
                 else:
                     space.parts[one.memory_id] = (pieces, vectors)
             promote_complete_space(tables)
+
+    def read_all(self, space: Space, limit: int) -> Iterator[list[Embedded]]:
+        """Yield the vectors of all texts that have all theirs, so many texts at a time."""
+        tables = self._database.tables
+        known = _find(tables, space.identity)
+        texts = list(known.vectors.items()) if known is not None else []
+        for start in range(0, len(texts), limit):
+            yield [
+                Embedded(id_, tables.entries[id_].source_hash, space.identity, pieces, vectors)
+                for id_, (pieces, vectors) in texts[start : start + limit]
+            ]
 
     def find_missing(self, space: Space, limit: int) -> list[str]:
         """Return the IDs of texts without vectors in this space, in the order of insertion."""

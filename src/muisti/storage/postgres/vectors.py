@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -55,6 +55,24 @@ class PostgresVectors:
 
         with self._db.write_transaction() as db:
             store_vectors(db, embedded)
+
+    def read_all(self, space: Space, limit: int) -> Iterator[list[Embedded]]:
+        """Yield the vectors of all texts that have all theirs, so many texts at a time."""
+        from muisti.storage.vector_codes import decode_embedded  # numpy
+
+        sql = """SELECT m.n, m.id, m.source_hash FROM embedded e JOIN entries m USING (n)
+                 WHERE e.space = %s AND m.n > %s ORDER BY m.n LIMIT %s"""
+        pieces = f"""SELECT n, scale, codes, rest, first, last, heading
+                     FROM vectors_{space.number:d} WHERE n = ANY(%s) ORDER BY n, v"""
+        after = 0
+        while True:
+            with self._db.read_transaction() as db:
+                texts = fetch(db, sql, (space.number, after, limit))
+                rows = fetch(db, pieces, ([n for n, *_ in texts],)) if texts else []
+            if not texts:
+                return
+            yield decode_embedded(space.identity, texts, rows)
+            after = texts[-1][0]
 
     def find_missing(self, space: Space, limit: int) -> list[str]:
         """Return the IDs of texts without vectors in this space."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from muisti.ports.vectors import VectorHit, check_length
@@ -56,6 +56,26 @@ class SqliteVectors:
 
         with self._db.write_transaction() as db:
             store_vectors(db, embedded)
+
+    def read_all(self, space: Space, limit: int) -> Iterator[list[Embedded]]:
+        """Yield the vectors of all texts that have all theirs, so many texts at a time."""
+        from muisti.storage.vector_codes import decode_embedded  # numpy
+
+        sql = """SELECT m.n, m.id, m.source_hash FROM embedded e JOIN entries m USING (n)
+                 WHERE e.space = ? AND m.n > ? ORDER BY m.n LIMIT ?"""
+        pieces = """SELECT v.n, v.scale, v.codes, v.rest, v.first, v.last, v.heading
+                    FROM json_each(?) j JOIN vectors v ON v.n = j.value
+                    WHERE v.space = ? ORDER BY v.n, v.v"""
+        after = 0
+        while True:
+            with self._db.read_transaction() as db:
+                texts = fetch(db, sql, (space.number, after, limit))
+                numbers = to_json([n for n, *_ in texts])
+                rows = fetch(db, pieces, (numbers, space.number)) if texts else []
+            if not texts:
+                return
+            yield decode_embedded(space.identity, texts, rows)
+            after = texts[-1][0]
 
     def find_missing(self, space: Space, limit: int) -> list[str]:
         """Return the IDs of texts without vectors in this space."""
