@@ -67,7 +67,7 @@ class FileConversations:
                 self._before[name] = self._read_stat(path)
                 quarantine_torn_tail(self._disk, path, _is_object)
             self._disk.append(
-                path, b"".join(_format_line(message) for message in messages), durable=True
+                path, b"".join(format_line(message) for message in messages), durable=True
             )
             if not existed:
                 self._disk.sync_folder(folder)
@@ -146,7 +146,7 @@ class FileConversations:
             if part.end > read.offset or not part.end:
                 after = ReadOffset(part.end, hash_tail(self._tree, file, part.end))
         lines = list(_parse_lines(path, part.data, part.start, problems))
-        self._redact(lines, self._written.pop(path, {}))
+        redact_lines(lines, self._written.pop(path, {}), self._settings)
         return ConversationDelta(
             conversation,
             path,
@@ -183,27 +183,31 @@ class FileConversations:
             return False
         return not read.offset or hash_tail(self._tree, file, read.offset) == read.tail_sha
 
-    def _redact(self, lines: list[MessageLine], written: dict[str, Message]) -> None:
-        """Redact lines that others wrote, so that private text stays out of the index."""
-        foreign = []
-        for at, line in enumerate(lines):
-            own = written.get(line.id)
-            if own is None or (line.content, line.meta) != (own.content, own.meta):
-                foreign.append(at)
-        contents = [lines[at].content for at in foreign]
-        redacted = redact_texts(contents, self._settings)
-        for at, before, after in zip(foreign, contents, redacted, strict=True):
-            if before != after:
-                lines[at] = lines[at]._replace(content=after if after.strip() else PRIVATE)
-        with_meta = [at for at in foreign if lines[at].meta]
-        texts: list[str] = []
-        for at in with_meta:
-            texts += collect_texts(lines[at].meta)
-        if redact_texts(texts, self._settings) == texts:
-            return
-        for at in with_meta:
-            meta = redact_meta(lines[at].meta, self._settings)
-            lines[at] = lines[at]._replace(meta=meta)
+
+def redact_lines(lines: list[MessageLine], written: dict[str, Message], settings: Settings) -> None:
+    """Redact lines that others wrote, so that private text stays out of the index.
+
+    Written: the messages that this process wrote, which are redacted already.
+    """
+    foreign = []
+    for at, line in enumerate(lines):
+        own = written.get(line.id)
+        if own is None or (line.content, line.meta) != (own.content, own.meta):
+            foreign.append(at)
+    contents = [lines[at].content for at in foreign]
+    redacted = redact_texts(contents, settings)
+    for at, before, after in zip(foreign, contents, redacted, strict=True):
+        if before != after:
+            lines[at] = lines[at]._replace(content=after if after.strip() else PRIVATE)
+    with_meta = [at for at in foreign if lines[at].meta]
+    texts: list[str] = []
+    for at in with_meta:
+        texts += collect_texts(lines[at].meta)
+    if redact_texts(texts, settings) == texts:
+        return
+    for at in with_meta:
+        meta = redact_meta(lines[at].meta, settings)
+        lines[at] = lines[at]._replace(meta=meta)
 
 
 _TORN = "its last line is incomplete after a crash, and will be moved when the vault is writable"
@@ -219,7 +223,8 @@ def _make_stat(status: os.stat_result, *, is_torn: bool) -> FileStat:
     return stat._replace(inode=-stat.inode) if is_torn else stat
 
 
-def _format_line(message: Message) -> bytes:
+def format_line(message: Message) -> bytes:
+    """Return the line of a message. Raises InvalidRequest."""
     line: dict[str, object] = {
         "id": message.id,
         "ts": format_time(message.at),
@@ -260,6 +265,16 @@ def _parse_lines(
                     skipped = f"skipped the line at byte {place} ({reason}): fix it"
                     problems.append(Problem(path, skipped))
         place += len(raw) + 1
+
+
+def parse_line(path: str, raw: bytes, place: int) -> MessageLine | None:
+    """Return the message of one line of a file; None if it is not one."""
+    text = raw.removesuffix(b"\n")
+    text = text if place else text.removeprefix(BOM_UTF8)
+    try:
+        return _parse_line(text, Path(path).stem, place, derive_meta(path.split("/")[1]))
+    except (ValueError, TypeError, KeyError, RecursionError, OverflowError):
+        return None
 
 
 def _is_object(raw: bytes) -> bool:

@@ -100,15 +100,7 @@ class FileCoreMemory:
                 raise
             problems.append(Problem(path, error.reason))
             table = {}
-        sections: dict[str, dict[str, str]] = {}
-        for section in CORE_SECTIONS:
-            entries = table.get(section, {})
-            # A number or a list that a person wrote is shown as JSON.
-            sections[section] = {
-                key: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-                for key, value in entries.items()
-            }
-        return sections
+        return _make_sections(table)
 
     def write(self, section: str, changes: Mapping[str, str | None], user: str = "") -> None:
         """Set entries of one section, or remove those with None. Call under the vault's lock.
@@ -234,3 +226,24 @@ def _parse_table(path: str, data: bytes | None) -> dict[str, Any]:
     ):
         raise BrokenFile(path, f'must be an object like {{"user": {{}}, "agent": {{}}}}: {_FIX}')
     return table
+
+
+def parse_sections(path: str, data: bytes) -> dict[str, dict[str, str]]:
+    """Return the entries of a file by section, without sections it does not have.
+
+    Raises BrokenFile.
+    """
+    table = _parse_table(path, data)
+    return {name: entries for name, entries in _make_sections(table).items() if name in table}
+
+
+def _make_sections(table: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+    sections: dict[str, dict[str, str]] = {}
+    for section in CORE_SECTIONS:
+        entries = table.get(section, {})
+        # A number or a list that a person wrote is shown as JSON.
+        sections[section] = {
+            key: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            for key, value in entries.items()
+        }
+    return sections

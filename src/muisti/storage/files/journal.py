@@ -83,7 +83,7 @@ class FileJournal:
                 last = None
                 if before is not None and quarantine_torn_tail(self._disk, path):
                     before = None  # it was cut
-            data = b"".join(_format_line(event) for event in events)
+            data = b"".join(format_line(event) for event in events)
             self._disk.append(path, data, durable=durable)
             if durable and name not in known:
                 self._disk.sync_folder(self._folder)
@@ -208,7 +208,7 @@ class FileJournal:
                         continue
                     changed = change(event)
                     if changed is not None:
-                        lines.append(line if changed == event else _format_line(changed))
+                        lines.append(line if changed == event else format_line(changed))
                 after = b"".join(lines)
                 if after != before:
                     replace_file(self._disk, self._tree.root, path, after, before)
@@ -260,7 +260,8 @@ def _make_stamp(status: os.stat_result) -> tuple[int, int, int]:
     return status.st_size, status.st_mtime_ns, status.st_ino
 
 
-def _format_line(event: Event) -> bytes:
+def format_line(event: Event) -> bytes:
+    """Return the line of an event. Raises InvalidRequest."""
     line: dict[str, object] = {"at": format_time(event.at), "event": event.name}
     if event.memory_ids:
         line["memories"] = event.memory_ids
@@ -287,6 +288,14 @@ def _parse_lines(name: str, data: bytes, problems: list[Problem]) -> Iterator[Ev
             shown = quote_value(line.decode("utf-8", "replace"))
             reason = f"skipped a line that is not an event ({shown}): fix or remove it"
             problems.append(Problem(f"{FOLDER}/{name}", reason))
+
+
+def parse_event(line: bytes) -> Event | None:
+    """Return the event of a line; None if it is not one."""
+    try:
+        return _parse_line(line)
+    except (ValueError, TypeError, KeyError, RecursionError, BadFrontMatter):
+        return None
 
 
 def _parse_line(line: bytes) -> Event:

@@ -207,16 +207,22 @@ class FileQueue:
 
 def read_queue_status(folder: Path) -> QueueStatus:
     """Return how much waits in a queue's folder. Takes no lock, changes nothing, never raises."""
+    waiting = read_waiting(folder)
+    return QueueStatus(
+        waiting=len(waiting),
+        oldest=min((exchange.at for exchange in waiting), default=None),
+        broken=len(Tree(folder.parent).list_files(folder, CORRUPT)),
+    )
+
+
+def read_waiting(folder: Path) -> list[Exchange]:
+    """Return what waits in a queue's folder. Takes no lock, changes nothing, never raises."""
     tree = Tree(folder.parent)
     waiting: list[Exchange] = []
     for name in tree.list_files(folder, ".jsonl"):
         with suppress(OSError):  # just removed, or another user's
             waiting += _parse_file(tree, folder / name)[0]
-    return QueueStatus(
-        waiting=len(waiting),
-        oldest=min((exchange.at for exchange in waiting), default=None),
-        broken=len(tree.list_files(folder, CORRUPT)),
-    )
+    return waiting
 
 
 def _parse_file(

@@ -216,7 +216,7 @@ class FileVault:
     def scan(self, folder: str = "") -> Iterator[tuple[str, FileStat]]:
         """Yield every Markdown file that may be a memory, trash included, or those of a folder."""
         steps = folder.split("/") if folder else []
-        if not all(_may_hold_memories(name, top=depth == 0) for depth, name in enumerate(steps)):
+        if not all(may_hold_memories(name, top=depth == 0) for depth, name in enumerate(steps)):
             return
         with disk_errors(self.root):
             yield from scan_folder(self.tree, folder)
@@ -325,7 +325,7 @@ def scan_folder(tree: Tree, folder: str) -> Iterator[tuple[str, FileStat]]:
             for entry in entries:
                 name = entry.name
                 if entry.is_dir(follow_symlinks=False):
-                    if _may_hold_memories(name, top=not prefix):
+                    if may_hold_memories(name, top=not prefix):
                         folders.append(prefix + tree.make_known_name(folder, name))
                 elif name.endswith(".md") and name[0] != ".":
                     try:
@@ -348,7 +348,7 @@ def scan_folder(tree: Tree, folder: str) -> Iterator[tuple[str, FileStat]]:
         yield from scan_folder(tree, below)
 
 
-def _may_hold_memories(name: str, *, top: bool) -> bool:
+def may_hold_memories(name: str, *, top: bool) -> bool:
     """Return whether a folder may have memories. Top: it is directly in the vault."""
     if top:
         return name == TRASH or (name[0] != "." and name not in _NOT_MEMORIES)

@@ -121,10 +121,10 @@ class FileVersions:
         """Move files to the archive. Each new name has the old path and the memory's ID."""
         folders: dict[Path, None] = {}
         for path, memory_id in files.items():
-            target, number = _make_archive_path(path, memory_id), 1
+            target, number = make_archive_path(path, memory_id), 1
             while self._tree.exists(target):  # a copy was archived before
                 number += 1
-                target = _make_archive_path(path, memory_id, f"~{number}")
+                target = make_archive_path(path, memory_id, f"~{number}")
             folders |= dict.fromkeys(self._rename(path, target))
         with disk_errors(ARCHIVE):
             for folder in folders:
@@ -132,7 +132,7 @@ class FileVersions:
 
     def is_archived(self, path: str, memory_id: str) -> bool:
         """Return whether the archive has the file under the name that it would get."""
-        return self._tree.exists(_make_archive_path(path, memory_id))
+        return self._tree.exists(make_archive_path(path, memory_id))
 
     def archived(self, limit: int | None = None, offset: int = 0) -> list[Memory]:
         """Return a page of the archive, by day and ID in the file names, the latest first."""
@@ -232,7 +232,8 @@ def _make_sort_key(path: str) -> tuple[str, str, str]:
     return day[0] if day else "", memory_id, path
 
 
-def _make_archive_path(path: str, memory_id: str, copy_number: str = "") -> str:
+def make_archive_path(path: str, memory_id: str, copy_number: str = "") -> str:
+    """Return the path of a file in the archive: its old path, with the memory's ID."""
     folder, _, name = path.removesuffix(".md").rpartition("/")
     end = f"{copy_number}.{memory_id}.md"
     # A file name may have at most 255 bytes.
