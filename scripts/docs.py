@@ -36,6 +36,7 @@ from muisti.model import (
     Memory,
     Message,
     Metrics,
+    MoveReport,
     Problem,
     QueueStatus,
     ReviewCount,
@@ -253,7 +254,7 @@ VALUES = (
     Link, Graph, ReviewItem, ReviewCount, HistoryEntry, SearchResult, Signal, CompactResult,
     Explanation, Session,
     SessionUse, Stats,
-    UpkeepReport, ForgetReport, SyncReport, VerifyReport, Problem,
+    UpkeepReport, ForgetReport, MoveReport, SyncReport, VerifyReport, Problem,
 )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ TYPE_CHECKING = False  # `typing` takes longer to import than Python to start
 
 if TYPE_CHECKING:
     from muisti.aio import MemoryService
+    from muisti.bootstrap_moving import pull, push
     from muisti.engine import Muisti
     from muisti.errors import (
         BrokenFile,
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
         Memory,
         Message,
         Metrics,
+        MoveReport,
         QueueStatus,
         ReviewCount,
         ReviewItem,
@@ -106,6 +108,7 @@ __all__ = [
     "Message",
     "MessageNotFound",
     "Metrics",
+    "MoveReport",
     "Muisti",
     "MuistiError",
     "NotFound",
@@ -129,6 +132,8 @@ __all__ = [
     "VaultError",
     "VerifyReport",
     "__version__",
+    "pull",
+    "push",
 ]
 
 
@@ -140,6 +145,15 @@ _RENAMED = {
     "Use": "SessionAction",
 }
 """Old class names that still work (contract M2)."""
+
+
+_PACKAGES = {
+    "Muisti": ("engine",),
+    "MemoryService": ("aio",),
+    "pull": ("bootstrap_moving",),
+    "push": ("bootstrap_moving",),
+}
+"""Where names are defined that are neither values nor errors."""
 
 
 def __getattr__(name: str) -> object:
@@ -154,7 +168,7 @@ def __getattr__(name: str) -> object:
         return getattr(import_module("muisti"), new)
     if name not in __all__:
         raise AttributeError(f"module 'muisti' has no attribute {name!r}")
-    packages = {"Muisti": ("engine",), "MemoryService": ("aio",)}.get(name, ("model", "errors"))
+    packages = _PACKAGES.get(name, ("model", "errors"))
     for package in packages:
         module = import_module(f"muisti.{package}")
         if hasattr(module, name):

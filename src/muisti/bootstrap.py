@@ -155,7 +155,7 @@ def open(
             note_use(root)
         if project and not vault_settings.project:
             vault_settings = replace(vault_settings, project=project)
-        back_end = _Files(root, vault_settings, clock or SystemClock(), disk)
+        back_end = FilesBackEnd(root, vault_settings, clock or SystemClock(), disk)
     back_end.services.use_threads = defaults.use_threads
     back_end.services.use_all_cores = defaults.use_all_cores
     back_end.services.build_snapshots = defaults.build_snapshots
@@ -280,7 +280,7 @@ class _InMemory(BackEnd):
         return MemoryReconciler(self._store, self._index)
 
 
-class _Files(BackEnd):
+class FilesBackEnd(BackEnd):
     """A vault in a folder."""
 
     def __init__(self, root: Path, settings: Settings, clock: Clock, disk: Disk | None) -> None:
@@ -394,15 +394,19 @@ class _Files(BackEnd):
         return FileReconciler(self.store, services.settings, services.clock, documents)
 
     def make_store(self) -> FileStore:
+        """Return the files."""
         return self.store
 
     def make_index(self) -> SqliteIndex:
+        """Return the search index."""
         return self.index
 
     def make_reconciler(self) -> FileReconciler:
+        """Return the reconciler."""
         return self.reconciler
 
     def make_location(self) -> StorageLocation:
+        """Return where the vault is."""
         from muisti.storage.files.location import FileLocation
 
         services = self.services
@@ -411,6 +415,7 @@ class _Files(BackEnd):
         )
 
     def make_vectors(self) -> VectorIndex:
+        """Return the vector index."""
         from muisti.storage.sqlite.vectors import SqliteVectors
 
         return SqliteVectors(self._database, self.services.settings.vector_index)
@@ -426,9 +431,6 @@ def identify_folder(root: Path) -> int:
     """Return a number that stays the same until the folder is copied or moved to another disk."""
     status = root.stat()
     return (status.st_dev * 0x9E3779B97F4A7C15 ^ status.st_ino) & 0x7FFF_FFFF_FFFF_FFFF
-
-
-# -- Models
 
 
 def list_models(settings: Settings) -> list[ModelState]:

@@ -10,6 +10,7 @@ from muisti.ports.services import Services
 
 if TYPE_CHECKING:
     from muisti.ports import Clock, Location, Reconciler, SearchIndex, Store, VectorIndex
+    from muisti.ports.moving import VaultStore
     from muisti.settings import Settings
 
 
@@ -59,6 +60,21 @@ class PostgresBackEnd(BackEnd):
     def close(self) -> None:
         """Close all connections, also if nothing was read."""
         self._database.close()
+
+    def make_mover(self) -> VaultStore:
+        """Return the vault as something that can be copied from and to."""
+        from muisti.storage.files.layout import MarkdownLayout
+        from muisti.storage.files.markdown_codec import MarkdownFormat
+        from muisti.storage.postgres.moving import PostgresMover
+
+        settings = self.services.settings
+        return PostgresMover(
+            self._database,
+            self._index,
+            settings,
+            MarkdownFormat(settings),
+            MarkdownLayout(settings),
+        )
 
     def make_location(self) -> Location:
         """Return where the vault is."""

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         Histogram,
         Metrics,
         ModelState,
+        MoveReport,
         Problem,
         QueueStatus,
         Stats,
@@ -75,7 +76,7 @@ _MODULES = {
         " Sector Tier"
     ),
     "reports": (
-        "ForgetReport Histogram Metrics ModelState Problem QueueStatus Stats SyncReport"
+        "ForgetReport Histogram Metrics ModelState MoveReport Problem QueueStatus Stats SyncReport"
         " UpkeepReport VerifyReport"
     ),
     "review": "ReviewCount ReviewItem",
@@ -117,6 +118,7 @@ __all__ = [
     "Message",
     "Metrics",
     "ModelState",
+    "MoveReport",
     "Problem",
     "QueueStatus",
     "ReviewCount",

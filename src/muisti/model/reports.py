@@ -62,6 +62,22 @@ class VerifyReport:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MoveReport:
+    """What `push` or `pull` copied."""
+
+    files: int
+    """Memories, versions, core memory and notes."""
+    line_files: int
+    """Files of conversations and of the journal."""
+    copied: int
+    """How many files and lines were not there yet, from an earlier attempt. Of a pull: 0."""
+    vectors: int
+    """Texts whose vectors were copied. The others are embedded later."""
+    problems: tuple[Problem, ...] = ()
+    """What was not copied, and why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ForgetReport:
     """What `forget` removed or, in a dry run, would remove."""
 

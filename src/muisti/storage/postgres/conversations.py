@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from muisti.model import Message
@@ -17,7 +17,7 @@ from muisti.remember.index_rows import (
 from muisti.storage.postgres.connect import Connection, fetch
 from muisti.storage.postgres.rows import decode_text, encode_text, to_int, to_time
 
-_COLUMNS = "place, message_id, at, role, content, type, meta"
+COLUMNS = "place, message_id, at, role, content, type, meta"
 
 
 def append_lines(db: Connection, conversation: str, lines: Sequence[MessageLine]) -> list[TextRow]:
@@ -35,12 +35,26 @@ def append_lines(db: Connection, conversation: str, lines: Sequence[MessageLine]
         (path,),
     )
     placed = [line._replace(place=count + number) for number, line in enumerate(lines)]
+    return add_lines(db, conversation, path, placed)
+
+
+def add_lines(
+    db: Connection,
+    conversation: str,
+    path: str,
+    placed: Sequence[MessageLine],
+    raw: Mapping[int, bytes] | None = None,
+) -> list[TextRow]:
+    """Add lines after those that a day has. Return their rows for the index.
+
+    Raw: lines that are kept as they are, by place.
+    """
     taken = {
         id_: (role, decode_text(content))
         for id_, role, content in fetch(db, _TAKEN, (make_message_ids(path, placed),))
     }
     [(last,)] = fetch(db, _LATEST, (conversation, path))
-    insert_lines(db, conversation, path, placed)
+    insert_lines(db, conversation, path, placed, raw=raw)
     return project_messages(conversation, path, placed, taken, LONG_AGO if last is None else last)
 
 
@@ -57,8 +71,9 @@ def insert_lines(
     lines: Sequence[MessageLine],
     *,
     trashed: bool = False,
+    raw: Mapping[int, bytes] | None = None,
 ) -> None:
-    """Insert lines with their places."""
+    """Insert lines with their places, some as they are written in a file."""
     rows = [
         (
             conversation,
@@ -71,21 +86,22 @@ def insert_lines(
             encode_text(line.content),
             line.type,
             json.dumps(line.meta, ensure_ascii=False).replace("\0", "\\u0000"),
+            (raw or {}).get(line.place),
         )
         for line in lines
     ]
     with db.cursor() as cursor:
         cursor.executemany(
-            f"""INSERT INTO lines (conversation, path, trashed, {_COLUMNS})
-                VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s)""".encode(),
+            f"""INSERT INTO lines (conversation, path, trashed, {COLUMNS}, raw)
+                VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)""".encode(),
             rows,
         )
 
 
 def read_lines(db: Connection, path: str, *, trashed: bool = False) -> list[MessageLine]:
     """Return the lines of a path, in order."""
-    sql = f"SELECT {_COLUMNS} FROM lines WHERE path = %s AND trashed = %s ORDER BY place"
-    return [_decode_line(row) for row in fetch(db, sql, (path, trashed))]
+    sql = f"SELECT {COLUMNS} FROM lines WHERE path = %s AND trashed = %s ORDER BY place"
+    return [decode_line(row) for row in fetch(db, sql, (path, trashed))]
 
 
 def list_paths(
@@ -132,6 +148,13 @@ def empty_trash(db: Connection, conversation: str, ids: Sequence[str] | None) ->
     return cursor.rowcount
 
 
+def delete_other_lines(db: Connection, conversation: str) -> None:
+    """Delete what was pushed with a conversation and is not a message."""
+    folders = [f"conversations/{conversation}/", f".trash/conversations/{conversation}/"]
+    for table in ("other_lines", "files"):
+        db.execute(f"DELETE FROM {table} WHERE path ^@ ANY(%s)".encode(), (folders,))
+
+
 def read_trash(db: Connection) -> list[Message]:
     """Return the messages in the trash, with the scope that they have themselves."""
     found = []
@@ -159,6 +182,7 @@ def project_conversations(db: Connection) -> list[TextRow]:
     return rows
 
 
-def _decode_line(row: Sequence[Any]) -> MessageLine:
+def decode_line(row: Sequence[Any]) -> MessageLine:
+    """Return the line of a row."""
     place, id_, at, role, content, type_, meta = row
     return MessageLine(place, id_, to_time(at), role, decode_text(content), type_, json.loads(meta))

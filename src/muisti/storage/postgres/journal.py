@@ -4,24 +4,35 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from muisti.model import Event
 from muisti.ports.lookups import ID
 from muisti.storage.postgres.connect import Connection, fetch
 from muisti.storage.postgres.rows import to_int, to_time
 
-_COLUMNS = "at, name, memory_ids, session_id, data"
+COLUMNS = "at, name, memory_ids, session_id, data"
 
 
-def append_events(db: Connection, events: Sequence[Event]) -> None:
-    """Append events."""
+class Source(NamedTuple):
+    """The line that an event was pushed from."""
+
+    path: str
+    place: int
+    raw: bytes | None
+
+
+def append_events(
+    db: Connection, events: Sequence[Event], sources: Sequence[Source] | None = None
+) -> None:
+    """Append events. Sources: the line of each, if they are pushed."""
     mentions: list[tuple[str, int]] = []
-    for event in events:
+    for at, event in enumerate(events):
         [(n,)] = fetch(
             db,
-            f"INSERT INTO events ({_COLUMNS}) VALUES (%s, %s, %s, %s, %s) RETURNING n",
-            _encode(event),
+            f"""INSERT INTO events ({COLUMNS}, path, place, raw)
+                VALUES (%s, %s, %s, %s, %s, %s, %s, %s) RETURNING n""",
+            (*_encode(event), *(sources[at] if sources else (None, None, None))),
         )
         named = [value for value in event.data.values() if isinstance(value, str)]
         found = dict.fromkeys((*event.memory_ids, *filter(ID.fullmatch, named)))
@@ -36,19 +47,19 @@ def append_events(db: Connection, events: Sequence[Event]) -> None:
 def read_events(db: Connection, memory_id: str | None = None) -> list[Event]:
     """Return the events that mention a memory, or all, in order."""
     if memory_id is None:
-        rows = fetch(db, f"SELECT {_COLUMNS} FROM events ORDER BY n")
+        rows = fetch(db, f"SELECT {COLUMNS} FROM events ORDER BY n")
     else:
-        sql = f"""SELECT {_COLUMNS} FROM mentions JOIN events USING (n)
+        sql = f"""SELECT {COLUMNS} FROM mentions JOIN events USING (n)
                   WHERE memory_id = %s ORDER BY n"""
         rows = fetch(db, sql, (memory_id,))
-    return [_decode(row) for row in rows]
+    return [decode_event(row) for row in rows]
 
 
 def rewrite_events(db: Connection, change: Callable[[Event], Event | None]) -> list[Event]:
     """Change or delete events, and return those that are left, in order. None deletes one."""
     left = []
-    for n, *row in fetch(db, f"SELECT n, {_COLUMNS} FROM events ORDER BY n"):
-        event = _decode(row)
+    for n, *row in fetch(db, f"SELECT n, {COLUMNS} FROM events ORDER BY n"):
+        event = decode_event(row)
         changed = change(event)
         if changed is not None:
             left.append(changed)
@@ -57,8 +68,8 @@ def rewrite_events(db: Connection, change: Callable[[Event], Event | None]) -> l
             db.execute("DELETE FROM mentions WHERE n = %s", (n,))
         elif changed != event:
             db.execute(
-                """UPDATE events SET at = %s, name = %s, memory_ids = %s, session_id = %s, data = %s
-                   WHERE n = %s""",
+                """UPDATE events SET at = %s, name = %s, memory_ids = %s, session_id = %s,
+                       data = %s, raw = NULL WHERE n = %s""",
                 (*_encode(changed), n),
             )
             gone = list(set(event.memory_ids) - set(changed.memory_ids))
@@ -71,6 +82,7 @@ def _encode(event: Event) -> tuple[Any, ...]:
     return to_int(event.at), str(event.name), list(event.memory_ids), event.session_id, data
 
 
-def _decode(row: Sequence[Any]) -> Event:
+def decode_event(row: Sequence[Any]) -> Event:
+    """Return the event of a row."""
     at, name, memory_ids, session_id, data = row
     return Event(name, to_time(at), tuple(memory_ids), session_id, json.loads(data))

@@ -143,6 +143,7 @@ class MemoryFiles:
         if ids:
             db.execute("DELETE FROM memories WHERE id = ANY(%s)", (list(ids),))
             db.execute("DELETE FROM versions WHERE memory_id = ANY(%s)", (list(ids),))
+            db.execute("DELETE FROM files WHERE id = ANY(%s)", (list(ids),))
 
     def keep_merged(self, db: Connection, memory: Memory, into: str, now: datetime) -> None:
         """Keep a merged text as the file that it would have been."""
@@ -159,7 +160,7 @@ class MemoryFiles:
             "INSERT INTO versions (memory_id, at, merged, file) VALUES (%s, %s, %s, %s)",
             (memory_id, to_int(at), merged, data),
         )
-        return _make_reference(memory_id, at, merged=merged)
+        return make_reference(memory_id, at, merged=merged)
 
     def drop(self, db: Connection, versions: Sequence[StoredVersion]) -> None:
         """Delete versions."""
@@ -188,7 +189,7 @@ class MemoryFiles:
         found = []
         for time, merged, data in fetch(db, sql, (memory_id,)):
             at = to_time(time)
-            reference = _make_reference(memory_id, at, merged=merged)
+            reference = make_reference(memory_id, at, merged=merged)
             found += [
                 StoredVersion(reference, at, memory, merged)
                 for memory in self._decode_all([(reference, data)])
@@ -254,7 +255,8 @@ _WRITTEN = f"{_ALL_WRITTEN} AND m.id = %s"
 _VERSION_TIMES = "SELECT at FROM versions WHERE memory_id = %s AND at >= %s"
 
 
-def _make_reference(memory_id: str, at: datetime, *, merged: bool) -> str:
+def make_reference(memory_id: str, at: datetime, *, merged: bool) -> str:
+    """Return the path of a version, as in a vault of files."""
     return f"{HISTORY}{memory_id}/{at:%Y%m%dT%H%M%S%fZ}{'.merged' if merged else ''}.md"
 
 

@@ -35,7 +35,7 @@ class PostgresQueue:
 
     def put(self, exchange: Exchange) -> None:
         """Add an exchange, which is claimed by this process."""
-        values = (exchange.id, to_int(exchange.at), _encode(exchange), self._me, LEASE)
+        values = (exchange.id, to_int(exchange.at), encode_exchange(exchange), self._me, LEASE)
         with self._db.write_transaction(announce=False) as db:
             db.execute(
                 """INSERT INTO queue (id, at, exchange, claimed_by, claimed_until)
@@ -62,7 +62,7 @@ class PostgresQueue:
             )
         if rows:
             self._start_renewing()
-        return sorted((_decode(text) for (text,) in rows), key=lambda exchange: exchange.id)
+        return sorted((decode_exchange(text) for (text,) in rows), key=lambda exchange: exchange.id)
 
     def done(self, exchange_id: str) -> None:
         """Remove an exchange that was processed."""
@@ -80,7 +80,7 @@ class PostgresQueue:
     def discard(self, matches: Callable[[Exchange], bool], *, dry_run: bool = False) -> int:
         """Remove exchanges and return how many matched. Those that others work on stay."""
         with self._db.write_transaction(announce=False) as db:
-            found = [_decode(text) for (text,) in fetch(db, "SELECT exchange FROM queue")]
+            found = [decode_exchange(text) for (text,) in fetch(db, "SELECT exchange FROM queue")]
             matching = [exchange.id for exchange in found if matches(exchange)]
             if not dry_run:
                 db.execute(
@@ -135,13 +135,15 @@ class PostgresQueue:
         )
 
 
-def _encode(exchange: Exchange) -> str:
+def encode_exchange(exchange: Exchange) -> str:
+    """Return an exchange as JSON."""
     values: dict[str, Any] = {key: getattr(exchange, key) for key in _KEYS}
     values["at"] = exchange.at.isoformat()
     text = json.dumps(values, ensure_ascii=False).encode("utf-8", "replace").decode()
     return text.replace("\0", "\\u0000")
 
 
-def _decode(text: str) -> Exchange:
+def decode_exchange(text: str) -> Exchange:
+    """Return the exchange in JSON."""
     values = json.loads(text)
     return Exchange(at=datetime.fromisoformat(values.pop("at")), **values)

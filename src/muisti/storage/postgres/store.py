@@ -132,10 +132,13 @@ class PostgresStore:
                     emptied.append(("message", path))
                 if removal.hard:
                     conversations.empty_trash(db, conversation, ids)
+                    if ids is None:
+                        conversations.delete_other_lines(db, conversation)
             for user in removal.core_users:
                 if not removal.hard:
                     db.execute(_TRASH_CORE, (to_int(self._clock.now()), user))
                 db.execute("DELETE FROM core WHERE owner = %s", (user,))
+                db.execute("DELETE FROM files WHERE owner = %s", (user,))
                 if removal.hard:
                     db.execute("DELETE FROM trashed_core WHERE owner = %s", (user,))
             folded = None
@@ -228,6 +231,7 @@ SELECT owner, section, key, value, %s FROM core WHERE owner = %s"""
 def _write_core(
     db: Connection, owner: str, section: str, entries: Mapping[str, str | None]
 ) -> None:
+    db.execute("DELETE FROM files WHERE owner = %s", (owner,))  # as a person wrote it
     for key, value in entries.items():
         check_text(key, value)
         if value is None:

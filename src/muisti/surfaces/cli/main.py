@@ -59,6 +59,8 @@ GROUPS = {
         "reindex": "maintenance",
         "export": "maintenance",
         "import": "maintenance",
+        "push": "moving",
+        "pull": "moving",
         "upkeep": "lifecycle",
         "decay": "lifecycle",
         "cleanup": "lifecycle",

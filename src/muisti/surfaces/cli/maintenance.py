@@ -140,7 +140,8 @@ def export(
 ) -> None:
     """Export memories to one file that `muisti import` reads.
 
-    To move a whole vault, copy its folder instead: see `muisti init --help`.
+    To move a whole vault, copy its folder instead: see `muisti init --help`. `muisti pull` makes a
+    folder of a vault in a database.
     """
     with open_vault(vault) as memory:
         text = memory.export_memories(format="json" if as_json else form, **filters)

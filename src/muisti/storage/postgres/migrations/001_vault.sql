@@ -11,6 +11,13 @@ CREATE TABLE tenants (
 );
 INSERT INTO tenants VALUES (1, 'default');
 
+-- The identity of a vault: it is copied with it. Partial: a push has begun and is not complete.
+CREATE TABLE vault (
+    tenant  integer NOT NULL DEFAULT current_setting('muisti.tenant')::integer PRIMARY KEY,
+    id      text NOT NULL,
+    partial boolean NOT NULL
+);
+
 -- The source of truth: memories as the bytes of their Markdown files. Every change of one gives it another revision.
 
 CREATE SEQUENCE revisions;
@@ -48,8 +55,12 @@ CREATE TABLE events (
     memory_ids text[] NOT NULL,
     session_id text COLLATE "C",
     data       text NOT NULL,               -- JSON
+    path       text COLLATE "C",            -- the file that it was pushed from: journal/MONTH.jsonl
+    place      bigint,                      -- its offset there
+    raw        bytea,                       -- its line there, if its fields would be written otherwise
     PRIMARY KEY (tenant, n)
 );
+CREATE UNIQUE INDEX events_by_path ON events (tenant, path, place) WHERE path IS NOT NULL;
 CREATE TABLE mentions (
     tenant    integer NOT NULL DEFAULT current_setting('muisti.tenant')::integer,
     memory_id text COLLATE "C" NOT NULL,
@@ -61,7 +72,7 @@ CREATE TABLE mentions (
 CREATE TABLE lines (
     tenant       integer NOT NULL DEFAULT current_setting('muisti.tenant')::integer,
     path         text COLLATE "C" NOT NULL, -- conversations/NAME/DAY.jsonl
-    place        integer NOT NULL,
+    place        bigint NOT NULL,
     trashed      boolean NOT NULL DEFAULT false,
     conversation text COLLATE "C" NOT NULL,
     message_id   text COLLATE "C" NOT NULL,
@@ -70,9 +81,30 @@ CREATE TABLE lines (
     type         text,
     content      text NOT NULL,
     meta         text NOT NULL,             -- JSON
+    raw          bytea,                     -- the line that was pushed, if its fields would be written otherwise
     PRIMARY KEY (tenant, path, trashed, place)
 );
 CREATE INDEX lines_by_conversation ON lines (tenant, conversation, path);
+
+-- What was pushed and has no other table: lines that are neither messages nor events, core memory as a person wrote it,
+-- notes, and files of memories that cannot be read or have the ID of another file.
+CREATE TABLE other_lines (
+    tenant integer NOT NULL DEFAULT current_setting('muisti.tenant')::integer,
+    path   text COLLATE "C" NOT NULL,
+    place  bigint NOT NULL,
+    raw    bytea NOT NULL,
+    PRIMARY KEY (tenant, path, place)
+);
+CREATE TABLE files (
+    tenant integer NOT NULL DEFAULT current_setting('muisti.tenant')::integer,
+    path   text COLLATE "C" NOT NULL,
+    owner  text COLLATE "C",                -- of core memory: its user
+    id     text COLLATE "C",                -- of a memory
+    file   bytea NOT NULL,
+    PRIMARY KEY (tenant, path)
+);
+CREATE INDEX files_by_owner ON files (tenant, owner) WHERE owner IS NOT NULL;
+CREATE INDEX files_by_id ON files (tenant, id) WHERE id IS NOT NULL;
 
 -- Core memory; that of the vault has no owner.
 CREATE TABLE core (
@@ -165,7 +197,7 @@ CREATE TABLE messages (
     n          bigint NOT NULL,
     chat       text COLLATE "C" NOT NULL,
     file       text COLLATE "C" NOT NULL,
-    place      integer NOT NULL,
+    place      bigint NOT NULL,
     message_id text COLLATE "C" NOT NULL,
     at         bigint NOT NULL,
     role       text COLLATE "C" NOT NULL,
