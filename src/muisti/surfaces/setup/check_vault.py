@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from muisti.bootstrap import list_models, split_embedders
+from muisti.bootstrap_models import list_models, split_embedders
 from muisti.engine import Muisti
 from muisti.errors import IndexTooNew, MuistiError
 from muisti.filesystem import Tree, is_occupied
