@@ -112,7 +112,9 @@ def retrieve(
     for filter_ in filters:
         for key, word_hit in _match_words(search, query, filter_, pool).items():
             keyword.setdefault(key, word_hit)
-    if embedding is None:
+    if embedding is None and query.mode == "keyword":
+        embedding = QueryEmbedding()
+    elif embedding is None:
         with services.index.release():
             embedding = _embed_query(services, query, lambda: search.find_speakers(list(keyword)))
     vector: dict[Key, FoundText] = {}
@@ -146,8 +148,6 @@ def _embed_query(
     Names of speakers are removed first. In a conversation a name is nearest to what others say to
     that person; the feature `speaker` judges by itself who is speaking.
     """
-    if query.mode == "keyword":
-        return QueryEmbedding()
     text = query.text[:MAX_QUERY]
     try:
         space = next((space for space in services.vectors.spaces() if space.serving), None)
