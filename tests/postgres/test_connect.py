@@ -122,6 +122,34 @@ def test_a_database_without_pgvector_says_so(empty: str, connected: Opener) -> N
 
 
 @pytest.mark.parametrize(
+    ("oldest", "value", "told"),
+    [
+        ("OLDEST_SERVER", 99, "is PostgreSQL 18; muisti needs 99 or later"),
+        ("OLDEST_PGVECTOR", (99, 0), "ALTER EXTENSION vector UPDATE"),
+    ],
+)
+def test_versions_that_are_too_old(
+    connected: Opener, monkeypatch: pytest.MonkeyPatch, oldest: str, value: object, told: str
+) -> None:
+    monkeypatch.setattr(f"muisti.storage.postgres.migrate.{oldest}", value)
+    with pytest.raises(VaultUnusable, match=told):
+        _ = connected(make_location()).state
+
+
+def test_a_pooler_may_give_each_transaction_another_session(connected: Opener) -> None:
+    database = connected(make_location())
+    for _ in range(3):
+        with database.write_transaction() as db:
+            db.execute("INSERT INTO totals (texts) VALUES (1) ON CONFLICT DO NOTHING")
+        with database.read_transaction() as db:
+            assert db.execute("SELECT texts FROM totals").fetchone() == (1,)
+        connection = database._get_pool().getconn()
+        connection.execute("RESET ALL")
+        connection.execute("SET SESSION AUTHORIZATION DEFAULT; UNLISTEN *")
+        database._get_pool().putconn(connection)
+
+
+@pytest.mark.parametrize(
     ("dsn", "error", "told"),
     [
         (f"postgresql://u:{SECRET}@127.0.0.1:1/x", StoreUnavailable, "127.0.0.1:1"),
@@ -180,6 +208,14 @@ def test_a_transaction_whose_connection_is_cut_writes_nothing(connected: Opener)
         run(location, f"SELECT pg_terminate_backend({pid})")
     with database.write_transaction() as db:
         assert db.execute("SELECT texts FROM totals").fetchone() is None
+
+
+def test_a_time_out_of_zero_is_for_locks_only(connected: Opener) -> None:
+    database = connected(make_location(), timeout=0)
+    with database.write_transaction() as db:
+        db.execute("INSERT INTO totals (texts) VALUES (1)")
+    with database.read_transaction() as db:
+        assert db.execute("SELECT texts FROM totals").fetchone() == (1,)
 
 
 def test_writers_wait_for_each_other_but_not_for_ever(connected: Opener) -> None:

@@ -130,7 +130,7 @@ class Database:
                     kwargs={"autocommit": True},
                     min_size=1,
                     max_size=MOST_CONNECTIONS,
-                    timeout=self.timeout,
+                    timeout=max(CONNECT_SECONDS, self.timeout),
                     num_workers=1,
                     open=False,
                 )
