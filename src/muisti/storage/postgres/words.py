@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from muisti.ports.rows import Words
 from muisti.ports.search import Frequencies, Term, WordCounts, WordMatch
 from muisti.recall.bm25 import B
-from muisti.recall.matching import K1, count_words
+from muisti.recall.matching import K1
 from muisti.recall.query import compute_idf
 from muisti.storage.postgres.connect import Connection, Database, fetch
 from muisti.storage.postgres.rows import decode_text
@@ -133,9 +133,19 @@ class PostgresWords:
             return [id_ for (id_,) in fetch(db, sql, (*values, text, text, limit))]
 
     def count_words(self, ids: Sequence[str], words: Sequence[str]) -> WordCounts:
-        """Return how often these words occur in these texts."""
-        found = self.get_words(ids)
-        return count_words([found.get(id_) for id_ in ids], words)
+        """Return how often these words occur in these texts. Reads no text."""
+        with self._db.read_transaction() as db:
+            rows = fetch(db, _COUNTED, (list(words), list(ids)))
+        lengths = {id_: length for id_, length, _, _ in rows}
+        found: dict[str, dict[str, float]] = {}
+        for id_, _, word, times in rows:
+            if word is not None:
+                found.setdefault(word, {})[id_] = times
+        counts = {
+            word: {place: times[id_] for place, id_ in enumerate(ids) if id_ in times}
+            for word, times in found.items()
+        }
+        return WordCounts([lengths.get(id_, -1) for id_ in ids], counts)
 
     def get_words(self, ids: Sequence[str]) -> dict[str, Words]:
         """Return the index words of these texts by ID."""
@@ -147,6 +157,10 @@ class PostgresWords:
 
 _COUNTS = """
 SELECT '', texts FROM totals UNION ALL SELECT word, texts FROM lexicon WHERE word = ANY(%s)
+"""
+_COUNTED = """
+SELECT m.id, w.length, p.word, p.times FROM entries m JOIN words w ON w.n = m.n
+LEFT JOIN postings p ON p.n = m.n AND p.word = ANY(%s) WHERE m.id = ANY(%s)
 """
 _WITH_PARTS = """SELECT word FROM lexicon_parts WHERE part = ANY(%s)
     GROUP BY word HAVING count(*) = %s"""
