@@ -34,9 +34,27 @@ def append_events(
                 VALUES (%s, %s, %s, %s, %s, %s, %s, %s) RETURNING n""",
             (*_encode(event), *(sources[at] if sources else (None, None, None))),
         )
-        named = [value for value in event.data.values() if isinstance(value, str)]
-        found = dict.fromkeys((*event.memory_ids, *filter(ID.fullmatch, named)))
-        mentions += [(id_, n) for id_ in found]
+        mentions += [(id_, n) for id_ in _find_mentioned(event)]
+    _insert_mentions(db, mentions)
+
+
+def rebuild_mentions(db: Connection) -> None:
+    """Find again which memories the events mention."""
+    db.execute("DELETE FROM mentions")
+    after = -1
+    sql = f"SELECT n, {COLUMNS} FROM events WHERE n > %s ORDER BY n LIMIT 1000"
+    while rows := fetch(db, sql, (after,)):
+        events = [(n, decode_event(row)) for n, *row in rows]
+        _insert_mentions(db, [(id_, n) for n, event in events for id_ in _find_mentioned(event)])
+        after = rows[-1][0]
+
+
+def _find_mentioned(event: Event) -> list[str]:
+    named = [value for value in event.data.values() if isinstance(value, str)]
+    return list(dict.fromkeys((*event.memory_ids, *filter(ID.fullmatch, named))))
+
+
+def _insert_mentions(db: Connection, mentions: Sequence[tuple[str, int]]) -> None:
     if mentions:
         db.execute(
             "INSERT INTO mentions (memory_id, n) SELECT * FROM unnest(%s::text[], %s::bigint[])",

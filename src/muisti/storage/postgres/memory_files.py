@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from muisti.errors import BrokenFile, Conflict, MemoryNotFound
-from muisti.model import Event, EventName, Memory
+from muisti.model import Event, EventName, Memory, Problem
 from muisti.ports.services import VaultFormat
 from muisti.ports.store import Stored, StoredVersion, Update
 from muisti.storage.postgres.connect import Connection, fetch
@@ -217,6 +217,24 @@ class MemoryFiles:
         sql = "SELECT path, file FROM memories WHERE NOT archived ORDER BY revision"
         return list(self._decode_all(fetch(db, sql)))
 
+    def find_broken(self, db: Connection) -> list[Problem]:
+        """Return a problem for each file that cannot be read or does not fit to its row."""
+        found = []
+        after: tuple[Any, ...] = ("", False)
+        while rows := fetch(db, _ALL_FILES, after):
+            for id_, archived, path, created_on, data in rows:
+                place = ARCHIVE if archived else ""
+                try:
+                    memory = self._format.decode_memory(place + path, data)
+                except BrokenFile as error:
+                    found.append(Problem(place + path, error.reason))
+                    continue
+                if (memory.id, memory.created_at.date()) != (id_, created_on):
+                    reason = f"its file is of another memory, {memory.id}, or of another day"
+                    found.append(Problem(place + path, reason))
+            after = rows[-1][:2]
+        return found
+
     def _decode_all(self, files: Iterable[tuple[str, bytes]]) -> Iterable[Memory]:
         for path, data in files:
             try:
@@ -252,6 +270,8 @@ def read_all_written(db: Connection) -> list[Memory]:
 _ALL_WRITTEN = f"""SELECT {", ".join(f"m.{column}" for column in STORED)} FROM entries m
 WHERE m.origin = 'memory'"""
 _WRITTEN = f"{_ALL_WRITTEN} AND m.id = %s"
+_ALL_FILES = """SELECT id, archived, path, created_on, file FROM memories
+WHERE (id, archived) > (%s, %s) ORDER BY id, archived LIMIT 500"""
 _VERSION_TIMES = "SELECT at FROM versions WHERE memory_id = %s AND at >= %s"
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from muisti.ports.rows import IndexChanges
 from muisti.storage.postgres.apply import apply_changes
 from muisti.storage.postgres.connect import Connection, fetch
+from muisti.storage.postgres.journal import rebuild_mentions
 from muisti.storage.postgres.vector_rows import repair_vectors
 
 _DERIVED = ("words", "postings", "lexicon", "lexicon_parts", "totals", "labels", "bands", "links")
@@ -27,4 +28,5 @@ def rebuild(db: Connection, changes: IndexChanges) -> None:
             emptied=[(origin, path) for origin, path in paths],
         ),
     )
+    rebuild_mentions(db)
     repair_vectors(db)

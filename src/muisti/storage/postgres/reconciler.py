@@ -13,6 +13,11 @@ from muisti.storage.postgres.connect import Connection, Database, fetch
 from muisti.storage.postgres.memory_files import read_all_written
 from muisti.storage.postgres.rows import decode_text
 from muisti.storage.postgres.store import PostgresStore
+from muisti.storage.postgres.verify import (
+    find_journal_differences,
+    find_row_differences,
+    find_word_differences,
+)
 
 _NO_FILES = "a vault in a database has no files to sync; its index is always current"
 _NO_DOCUMENTS = "a vault in a database does not index files; open a vault in a folder"
@@ -54,19 +59,22 @@ class PostgresReconciler:
     def verify(self, *, deep: bool = False, progress: Progress | None = None) -> VerifyReport:
         """Compare the index with the bytes of the files, the lines and the events.
 
-        Deep: also the counts of words and the vectors.
+        Deep: also links, labels, use, sessions, the counts of words, and the vectors.
         """
         with self._db.read_transaction() as db:
             memories, events = count_stored(db)
             expected = self._store.project_all()
-            different = [
-                *find_text_differences(db, expected.memories, expected.texts),
-                *(name for name, sql in (_CHECKS.items() if deep else ()) if fetch(db, sql)),
-                *(find_vector_problems(db) if deep else ()),
-            ]
+            problems = self._store.find_broken()
+            different = find_text_differences(db, expected.memories, expected.texts)
+            if deep:
+                different += find_row_differences(db, expected.memories, expected.texts)
+                if expected.journal is not None:
+                    different += find_journal_differences(db, expected.journal)
+                different += find_word_differences(db)
+                different += find_vector_problems(db)
         if progress is not None:
             progress(memories, memories)
-        problems = [Problem(part, _DIFFERS) for part in different]
+        problems += [Problem(part, _DIFFERS) for part in different]
         return VerifyReport(
             files=0, memories=memories, journal_events=events, problems=tuple(problems)
         )
@@ -124,16 +132,6 @@ def find_text_differences(
 _TEXTS = "SELECT id, content, path, created_at FROM entries WHERE origin = 'message'"
 _WORDS = """SELECT m.id, w.title, w.labels, w.body FROM words w JOIN entries m USING (n)
 WHERE m.origin <> 'document'"""
-_CHECKS = {
-    "lexicon": """SELECT 1 FROM lexicon l FULL JOIN (SELECT word, count(*) AS texts FROM postings
-        GROUP BY word) p USING (word) WHERE l.texts IS DISTINCT FROM p.texts LIMIT 1""",
-    "totals": """SELECT 1 FROM (SELECT count(*) AS texts, coalesce(sum(length), 0) AS length
-        FROM words) w LEFT JOIN totals t ON true
-        WHERE coalesce(t.texts, 0) <> w.texts OR coalesce(t.length, 0) <> w.length""",
-    "postings": """SELECT 1 FROM postings p LEFT JOIN words w USING (n)
-        WHERE w.length IS DISTINCT FROM p.length LIMIT 1""",
-}
-"""Queries that return a row if a part is wrong."""
 
 
 def find_vector_problems(db: Connection) -> list[str]:

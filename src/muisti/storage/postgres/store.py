@@ -212,6 +212,11 @@ class PostgresStore:
         """Return nothing: rows are not edited outside muisti."""
         return []
 
+    def find_broken(self) -> list[Problem]:
+        """Return a problem for each memory whose bytes are not those of its row."""
+        with self._db.read_transaction() as db:
+            return self._files.find_broken(db)
+
     def core(self, user: str = "", problems: list[Problem] | None = None) -> CoreMemory:
         """Return the core memory, of a user or of the vault."""
         sections: dict[str, dict[str, str]] = {section: {} for section in CORE_SECTIONS}

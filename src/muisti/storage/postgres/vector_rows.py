@@ -202,13 +202,16 @@ def _recentre(db: Connection, space: int) -> None:
 
 def repair_vectors(db: Connection) -> None:
     """Remove vectors that are incomplete or of no text, and note which texts wait for theirs."""
-    for (space,) in fetch(db, "SELECT space FROM spaces"):
+    query = "SELECT space, dimensions FROM spaces JOIN models USING (space)"
+    for space, dimensions in fetch(db, query):
         table, signs = f"vectors_{space:d}", f"signs_{space:d}"
+        is_whole = f"octet_length(codes) = {dimensions:d} AND octet_length(rest) = {dimensions:d}"
         for sql in (
             f"""DELETE FROM embedded e WHERE e.space = {space:d} AND (
                     NOT EXISTS (SELECT 1 FROM entries m WHERE m.n = e.n)
                     OR e.pieces <> (SELECT count(*) FROM {table} v JOIN {signs} s USING (v)
-                        WHERE v.n = e.n))""",
+                        WHERE v.n = e.n AND {is_whole})
+                    OR e.pieces <> (SELECT count(*) FROM {table} v WHERE v.n = e.n))""",
             f"""DELETE FROM {table} v WHERE NOT EXISTS
                 (SELECT 1 FROM embedded e WHERE e.n = v.n AND e.space = {space:d})""",
             f"DELETE FROM {signs} s WHERE NOT EXISTS (SELECT 1 FROM {table} v WHERE v.v = s.v)",
