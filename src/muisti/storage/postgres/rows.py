@@ -100,7 +100,7 @@ def _encode(field: Field, value: Any) -> Any:
             return to_int(value)
         case ValueType.LIST:
             return list(value)
-        case ValueType.SHARE:
+        case ValueType.SHARE if field.name == "salience":  # the only one that is multiplied
             return round_share(value)
         case ValueType.LINKS:
             return json.dumps([list(encode_link(link)[1:]) for link in value]) if value else ""
