@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from muisti.ports import Clock, Location, Reconciler, SearchIndex, Store, VectorIndex
     from muisti.ports.moving import VaultStore
     from muisti.settings import Settings
+    from muisti.storage.postgres.inspect import ServerState
 
 
 def check_address(address: str) -> str:
@@ -28,6 +29,17 @@ def check_address(address: str) -> str:
             "a vault in PostgreSQL needs more packages: pip install 'muisti[postgres]'"
         ) from error
     return describe_address(address)
+
+
+def inspect_store(address: str) -> ServerState:
+    """Return the state of a database, for `muisti doctor`. Changes nothing.
+
+    Raises SettingsError, InvalidRequest, StoreUnavailable.
+    """
+    check_address(address)
+    from muisti.storage.postgres.inspect import inspect_database
+
+    return inspect_database(address)
 
 
 class PostgresBackEnd(BackEnd):

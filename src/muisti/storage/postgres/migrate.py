@@ -52,7 +52,7 @@ def prepare_schema(db: psycopg.Connection, where: str) -> State:
             f"{where} is PostgreSQL {version}; muisti needs {OLDEST_SERVER} or later"
         )
     newest = max(load_migrations())
-    current = _read_version(db)
+    current = read_version(db)
     if current > newest:
         raise IndexTooNew(
             f"{where} was written by a newer muisti (schema {current}, this one knows {newest}); "
@@ -81,7 +81,7 @@ def prepare_schema(db: psycopg.Connection, where: str) -> State:
     return State(int(tenant or 1), schema, not read_only)
 
 
-def _read_version(db: psycopg.Connection) -> int:
+def read_version(db: psycopg.Connection) -> int:
     """Return the number of the last migration that was applied; 0 if there is no schema."""
     if db.execute("SELECT to_regclass('muisti.migrations')").fetchone() == (None,):
         return 0
@@ -94,7 +94,7 @@ def _migrate(db: psycopg.Connection, where: str) -> None:
     try:
         with db.transaction():
             db.execute("SELECT pg_advisory_xact_lock(%s, 0)", (LOCK,))
-            current = _read_version(db)  # another process may have done it meanwhile
+            current = read_version(db)  # another process may have done it meanwhile
             if not current:
                 db.execute("CREATE SCHEMA IF NOT EXISTS muisti")
                 db.execute(

@@ -44,11 +44,12 @@ MOST_PROBLEMS = 5
 def check_vault(vault: str | None) -> list[Finding]:
     """Check the vault, its index, embedder and queue, and the installed extras. Never raises."""
     found = [*run_check("trust", _check_consents), *run_check("extras", _check_extras)]
-    if (address := find_database(vault)) is not None:
-        from muisti.surfaces.setup.check_database import check_database
+    if (database := find_database(vault)) is not None:
+        from muisti.surfaces.setup.check_store import check_store
 
+        store = run_check("store", lambda: check_store(database))
         embedder = run_check("embedder", lambda: _check_embedder(load_settings()))
-        return [*run_check("vault", lambda: check_database(address)), *embedder, *found]
+        return [*store, *embedder, *found]
     try:
         root = find_vault(vault)
     except (MuistiError, OSError, RuntimeError) as error:

@@ -1,0 +1,112 @@
+"""Look at a database without changing it: no schema is created, no migration is run."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from muisti.storage.postgres.connect import CONNECT_SECONDS, MOST_CONNECTIONS, describe_address
+from muisti.storage.postgres.errors import translate_errors
+from muisti.storage.postgres.migrate import (
+    OLDEST_PGVECTOR,
+    OLDEST_SERVER,
+    load_migrations,
+    read_version,
+)
+
+NEEDED = ["SELECT", "INSERT", "UPDATE", "DELETE"]
+
+
+class ServerState(NamedTuple):
+    """What `muisti doctor` has to know of a database."""
+
+    address: str
+    """Without password."""
+    role: str
+    server: int
+    """The major version."""
+    pgvector: str
+    """The version that the database uses; empty if it does not."""
+    pgvector_available: str
+    """The version that is installed on the server; empty if none is."""
+    schema: int
+    """The number of the last migration; 0 if there is no schema."""
+    may_create: bool
+    """Whether the role may create a schema."""
+    is_read_only: bool
+    missing_rights: tuple[str, ...]
+    """Such as `INSERT on muisti.events`."""
+    connections: int
+    most_connections: int
+    memories: int
+    is_partial: bool
+    """Whether a push is not complete."""
+
+    newest_schema: int
+    oldest_server: int = OLDEST_SERVER
+    pool: int = MOST_CONNECTIONS
+
+    @property
+    def is_pgvector_old(self) -> bool:
+        """Whether pgvector is too old."""
+        return _parse(self.pgvector) < OLDEST_PGVECTOR
+
+
+def inspect_database(dsn: str) -> ServerState:
+    """Return the state of a database. Raises StoreUnavailable, InvalidRequest."""
+    address = describe_address(dsn)
+    given = conninfo_to_dict(dsn)
+    given.setdefault("connect_timeout", CONNECT_SECONDS)
+    conninfo = make_conninfo(**{name: str(value) for name, value in given.items()})
+    with translate_errors(address), psycopg.connect(conninfo, autocommit=True) as db:
+        row = db.execute(_STATE).fetchone()
+        assert row is not None
+        version, newest = read_version(db), max(load_migrations())
+        rights: tuple[str, ...] = ()
+        memories, is_partial = 0, False
+        if version:
+            rights = tuple(f"{right} on {table}" for table, right in db.execute(_RIGHTS, [NEEDED]))
+            if not rights and version == newest:
+                [(memories, is_partial)] = db.execute(_COUNTS).fetchall()
+        role, used, available, may_create, read_only, count, most = row
+        return ServerState(
+            address=address,
+            role=role,
+            server=db.info.server_version // 10_000,
+            pgvector=used or "",
+            pgvector_available=available or "",
+            schema=version,
+            may_create=may_create,
+            is_read_only=read_only,
+            missing_rights=rights,
+            connections=count,
+            most_connections=most,
+            memories=memories,
+            is_partial=is_partial,
+            newest_schema=newest,
+        )
+
+
+_STATE = """SELECT current_user,
+(SELECT extversion FROM pg_extension WHERE extname = 'vector'),
+(SELECT default_version FROM pg_available_extensions WHERE name = 'vector'),
+has_database_privilege(current_database(), 'CREATE'),
+pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean,
+(SELECT count(*)::integer FROM pg_stat_activity WHERE backend_type = 'client backend'),
+current_setting('max_connections')::integer
+    - current_setting('superuser_reserved_connections')::integer"""
+_RIGHTS = """SELECT format('muisti.%%I', relname), needed FROM pg_class c, unnest(%s::text[]) needed
+WHERE relnamespace = 'muisti'::regnamespace AND relkind = 'r' AND relname <> 'migrations'
+AND relname <> 'tenants' AND NOT has_table_privilege(c.oid, needed) ORDER BY 1, 2"""
+_COUNTS = """SELECT
+(SELECT count(*)::integer FROM muisti.memories WHERE tenant = t.number AND NOT archived),
+coalesce((SELECT partial FROM muisti.vault WHERE tenant = t.number), false)
+FROM (SELECT coalesce(nullif(current_setting('muisti.tenant', true), '')::integer, 1) AS number) t
+"""
+
+
+def _parse(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", version)[:2])
