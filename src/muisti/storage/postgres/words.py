@@ -133,19 +133,20 @@ class PostgresWords:
             return [id_ for (id_,) in fetch(db, sql, (*values, text, text, limit))]
 
     def count_words(self, ids: Sequence[str], words: Sequence[str]) -> WordCounts:
-        """Return how often these words occur in these texts. Reads no text."""
+        """Return how often these words occur in these texts."""
         with self._db.read_transaction() as db:
             rows = fetch(db, _COUNTED, (list(words), list(ids)))
-        lengths = {id_: length for id_, length, _, _ in rows}
+        lengths = {id_: (length, body) for id_, length, body, _, _ in rows}
         found: dict[str, dict[str, float]] = {}
-        for id_, _, word, times in rows:
+        for id_, _, _, word, times in rows:
             if word is not None:
                 found.setdefault(word, {})[id_] = times
         counts = {
             word: {place: times[id_] for place, id_ in enumerate(ids) if id_ in times}
             for word, times in found.items()
         }
-        return WordCounts([lengths.get(id_, -1) for id_ in ids], counts)
+        known = [lengths.get(id_, (-1, -1)) for id_ in ids]
+        return WordCounts([length for length, _ in known], [body for _, body in known], counts)
 
     def get_words(self, ids: Sequence[str]) -> dict[str, Words]:
         """Return the index words of these texts by ID."""
@@ -159,7 +160,8 @@ _COUNTS = """
 SELECT '', texts FROM totals UNION ALL SELECT word, texts FROM lexicon WHERE word = ANY(%s)
 """
 _COUNTED = """
-SELECT m.id, w.length, p.word, p.times FROM entries m JOIN words w ON w.n = m.n
+SELECT m.id, w.length, cardinality(string_to_array(w.body, ' ')), p.word, p.times
+FROM entries m JOIN words w ON w.n = m.n
 LEFT JOIN postings p ON p.n = m.n AND p.word = ANY(%s) WHERE m.id = ANY(%s)
 """
 _WITH_PARTS = """SELECT word FROM lexicon_parts WHERE part = ANY(%s)
