@@ -21,10 +21,10 @@ PUBLIC = [
     "CoreMemory", "DocumentSource", "Draft", "EmbedderProblem", "EntryType", "Explanation",
     "Extracted", "ExtractorProblem", "ForgetReport", "FoundMemories", "Graph", "HistoryEntry", "ImportFailed", "IndexedDocument", "InvalidMemory",
     "InvalidRequest", "Kind", "Link", "LinkType", "Memory", "MemoryNotFound", "MemoryService",
-    "Message", "MessageNotFound", "Metrics", "Muisti", "MuistiError", "NotFound", "QueueStatus", "ReviewCount",
+    "Message", "MessageNotFound", "Metrics", "MoveReport", "Muisti", "MuistiError", "NotFound", "QueueStatus", "ReviewCount",
     "ReviewItem", "SearchResult", "SearchResults", "Sector", "Session", "SessionAction", "SessionNotFound", "SettingsError",
     "Signal", "Stats", "SyncReport", "Tier", "Unsupported", "UpkeepReport", "Utterance",
-    "VaultError", "VerifyReport", "__version__",
+    "VaultError", "VerifyReport", "__version__", "pull", "push",
 ]  # fmt: skip
 METHODS = sorted(
     name for name in dir(Muisti) if not name.startswith("_") and name not in RENAMED_METHODS
