@@ -34,6 +34,7 @@ EVERY = [
     (errors.VaultNotTrusted("a clone"), 403, "vault-not-trusted"),
     (errors.VaultFull("full"), 507, "vault-full"),
     (errors.VaultBusy("busy"), 503, "vault-busy"),
+    (errors.StoreUnavailable("down"), 503, "store-unavailable"),
     (errors.BrokenFile("a.md", "bad"), 409, "broken-file"),
     (errors.IndexBusy("busy"), 503, "index-busy"),
     (errors.IndexCorrupt("bad"), 503, "index-corrupt"),
