@@ -358,7 +358,7 @@ def _told(history: Sequence[Any]) -> list[Any]:
     max_examples=amount(quick=5, all=20), deadline=None, suppress_health_check=list(HealthCheck)
 )
 @given(operations=st.lists(OPERATIONS, min_size=1, max_size=25))
-def test_every_read_verb_answers_the_same(
+def test_L4_every_read_verb_answers_the_same(
     tmp_path_factory: pytest.TempPathFactory, other: str, operations: list[Operation]
 ) -> None:
     options = {"embedder": "none", "record_recall": True, "sync_on_open": False}
@@ -376,7 +376,7 @@ def test_every_read_verb_answers_the_same(
 @OTHER_STORES
 @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 @given(texts=st.lists(TEXT, min_size=1, max_size=13, unique=True), query=st.sampled_from(QUERIES))
-def test_hybrid_searches_find_the_same(
+def test_L4_hybrid_searches_find_the_same(
     tmp_path_factory: pytest.TempPathFactory, other: str, texts: list[str], query: str
 ) -> None:
     """SQLite and PostgreSQL keep vectors in two bytes a number: scores agree to four digits."""

@@ -25,7 +25,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return here
 
 
-def test_what_one_process_saves_another_finds(folder: Path) -> None:
+def test_L1_what_one_process_saves_another_finds(folder: Path) -> None:
     location = make_location()
     with Muisti.open(location) as first, Muisti.open(location) as second:
         saved = first.save("We chose PostgreSQL for its JSON support.", project="app")
@@ -39,7 +39,7 @@ def test_what_one_process_saves_another_finds(folder: Path) -> None:
 
 @pytest.mark.parametrize("variable", ["MUISTI_STORE", "MUISTI_VAULT"])
 @pytest.mark.parametrize("scheme", ["postgresql://", "postgres://"])
-def test_the_environment_names_it(
+def test_L1_the_environment_names_it(
     monkeypatch: pytest.MonkeyPatch, variable: str, scheme: str
 ) -> None:
     monkeypatch.setenv(variable, make_location().replace("postgresql://", scheme))
@@ -56,7 +56,7 @@ def test_a_folder_that_is_named_is_used_instead(
 
 
 @pytest.mark.parametrize("role", ["library", "cli", "search", "server", "mcp"])
-def test_a_server_that_is_not_there(folder: Path, role: str) -> None:
+def test_L1_a_server_that_is_not_there(folder: Path, role: str) -> None:
     with pytest.raises(StoreUnavailable, match="localhost:1/x: the connection failed") as raised:
         bootstrap.open(f"postgresql://u:{PASSWORD}@localhost:1/x", role=role)  # type: ignore[call-overload]
     assert PASSWORD not in f"{raised.value!r} {raised.value.__cause__!r}"
@@ -80,7 +80,7 @@ Muisti.open("postgresql://localhost/x")"""
     assert "pip install 'muisti[postgres]'" in done.stderr
 
 
-def test_what_needs_a_folder_says_so() -> None:
+def test_L1_what_needs_a_folder_says_so() -> None:
     with pytest.raises(Unsupported, match="needs a vault in a folder") as raised:
         find_vault(f"postgresql://u:{PASSWORD}@localhost/x")
     assert PASSWORD not in str(raised.value)

@@ -35,7 +35,7 @@ def server() -> Iterator[Server]:
             server.stop()
 
 
-def test_nothing_acknowledged_is_lost(server: Server) -> None:
+def test_L4_nothing_acknowledged_is_lost(server: Server) -> None:
     acknowledged: list[str] = []
     errors: list[MuistiError] = []
     stop = threading.Event()
