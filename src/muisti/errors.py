@@ -81,6 +81,8 @@ def quote_value(value: object) -> str:
 
     # Redacted before it is cut: half a secret is not recognized.
     public = redact_message(remove_private(value if isinstance(value, str) else repr(value)))
+    # Some tokens look like Base64 after a slash, so that the parts of a path are looked at alone.
+    public = "/".join(map(redact_message, public.split("/")))
     shown = repr(public) if isinstance(value, str) else public
     return f"{shown[:77]}…" if len(shown) > 80 else shown
 
@@ -222,7 +224,7 @@ class SettingsError(MuistiError):
 
 
 class ImportFailed(MuistiError):
-    """The source of an import cannot be read; nothing was imported."""
+    """The source of an import cannot be read."""
 
     status = 422
     title = "Import failed"
@@ -268,6 +270,74 @@ class VaultFull(VaultError):
     status = 507
     title = "The disk is full"
     next_step = "Nothing was changed; free some space and try again."
+
+
+class TenantNotFound(VaultError):
+    """The database has no such tenant, or has it no longer."""
+
+    status = 404
+    title = "Tenant not found"
+    next_step = "Ask the administrator of the database."
+
+    def __init__(self, message: str = "this tenant does not exist, or was dropped") -> None:
+        super().__init__(message)
+
+
+class TokenRefused(MuistiError):
+    """The token is unknown, or no longer valid."""
+
+    status = 401
+    title = "Token missing or wrong"
+    next_step = "Ask the administrator for a token."
+
+
+class ScopeDenied(MuistiError):
+    """The token is valid, but its scope does not allow this."""
+
+    status = 403
+    title = "Not allowed with this token"
+    next_step = "Use a token with a wider scope."
+
+    def __init__(self, needed: str, scope: str) -> None:
+        """Needed, scope: read, write or admin."""
+        super().__init__(f"this needs a token with the scope {needed}; this one has {scope}")
+        self.needed = needed
+
+
+class TooManyRequests(MuistiError):
+    """The tenant has used up its requests of this minute."""
+
+    status = 429
+    title = "Too many requests"
+    next_step = "Wait, then try again."
+    is_temporary = True
+
+    def __init__(self, limit: int, retry_after: int) -> None:
+        """Limit: requests a minute. Retry after: seconds."""
+        super().__init__(
+            f"the limit of this tenant is {limit:,} requests a minute; "
+            f"try again in {retry_after} seconds"
+        )
+        self.retry_after = retry_after
+
+
+class QuotaExceeded(VaultError):
+    """A tenant would store more than it may; nothing was changed."""
+
+    status = 507
+    title = "The quota is used up"
+    next_step = "Nothing was changed; delete memories, or ask the administrator for more."
+
+    def __init__(self, what: str, limit: int, used: int) -> None:
+        """What: memories or bytes."""
+        fix = "delete some" if what == "memories" else "delete memories permanently"
+        super().__init__(
+            f"this change needs more than the {limit:,} {what} that this tenant may store "
+            f"(it has {used:,}); {fix}, or have the limit raised with `muisti tenants limit`"
+        )
+        self.what = what
+        self.limit = limit
+        self.used = used
 
 
 class VaultBusy(VaultError):

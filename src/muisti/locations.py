@@ -24,6 +24,23 @@ def find_database(named: object = None) -> str | None:
     return location if location.startswith(DATABASES) else None
 
 
+def strip_password(address: str) -> str:
+    """Return the address of a database without its password; its options stay."""
+    base, _, query = address.partition("?")
+    scheme, separator, rest = base.partition("://")
+    owner, at, place = rest.rpartition("@")
+    options = "&".join(part for part in query.split("&") if not part.startswith("password="))
+    user = owner.partition(":")[0]
+    return f"{scheme}{separator}{user}{at}{place}{'?' if options else ''}{options}"
+
+
+def restore_password(address: str) -> str:
+    """Return the address that `strip_password` was given, if the environment names it."""
+    named = find_database()
+    is_same = named is not None and strip_password(named) == address
+    return named if named is not None and is_same else address
+
+
 def find_named(environ: Mapping[str, str] | None = None) -> str | None:
     """Return the location that `MUISTI_STORE` or `MUISTI_VAULT` names, or None."""
     environment = os.environ if environ is None else environ

@@ -1,8 +1,10 @@
-"""Whether another process runs, the same on every platform."""
+"""Whether another process runs, and what this one may use, the same on every platform."""
 
 from __future__ import annotations
 
 import os
+import sys
+from contextlib import suppress
 
 
 def is_running(process: int) -> bool:
@@ -16,6 +18,22 @@ def is_running(process: int) -> bool:
     except (PermissionError, OverflowError):
         return True
     return True
+
+
+def count_cores() -> int:
+    """Return how many cores this process may use."""
+    if sys.platform == "linux":
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def release_memory() -> None:
+    """Return freed memory to the system. glibc keeps it, much of it after one large job."""
+    if sys.platform == "linux":
+        import ctypes
+
+        with suppress(AttributeError, OSError):  # other C libraries return it by themselves
+            ctypes.CDLL(None).malloc_trim(0)
 
 
 def _is_running_on_windows(process: int) -> bool:

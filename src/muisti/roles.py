@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
 
-from muisti.settings_values import Value
+if TYPE_CHECKING:
+    from muisti.settings_values import Value
 
 
-@dataclass(frozen=True, slots=True)
-class Role:
+class Role(NamedTuple):
     """What opening a vault does for one kind of program."""
 
     create: bool = False
@@ -43,8 +43,10 @@ ROLES: Mapping[str, Role] = {
     # `muisti search`: as cli, but with only the part of the engine that searches.
     "search": _CLI,
     # Answers for commands, so it opens a vault as they do.
-    "warm": replace(_CLI, build_snapshots=True),
+    "warm": _CLI._replace(build_snapshots=True),
     "server": Role(resume=True, warm_up=True, use_all_cores=False),
+    # `muisti worker`: extracts and embeds for other processes.
+    "worker": Role(),
     "mcp": Role(resume=True, use_all_cores=False),
     # A hook runs with every prompt: it only reads, and must not wait.
     "hook": Role(

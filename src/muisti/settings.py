@@ -13,16 +13,12 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from muisti.errors import SettingsError, Unsupported
-from muisti.filesystem import UnsafeFile, read_file
 from muisti.locations import DATABASES, find_named, find_upwards, get_data_path
 from muisti.locations import SETTINGS_FILE as SETTINGS_FILE  # noqa: PLC0414  # others import it from here
 from muisti.model import KINDS, RATES, Kind, Sector
-from muisti.safe_toml import parse_toml
-from muisti.settings_tables import parse_kinds, parse_patterns
+from muisti.settings_tables import parse_kinds, parse_patterns, read_table
 from muisti.settings_values import Value, convert_value
 
-MAX_SETTINGS = 1_000_000
-"""The most bytes of a settings file."""
 IN_MEMORY = ":memory:"
 """The location of a vault that is kept in memory only."""
 TABLES = ("kinds", "classify")
@@ -68,6 +64,11 @@ class Settings:
     max_content_bytes: int = _setting(
         1_048_576, "Maximum size of a memory's content, in bytes of UTF-8.", low=1
     )
+    wikilinks: bool = _setting(
+        True,
+        "Index `[[wikilinks]]` in the text of memories as links, and `#tags` as keywords. After a "
+        "change, `muisti reindex` applies it to all memories.",
+    )
     search_limit: int = _setting(10, "Default number of search results.", low=1, high=1000)
     max_search_limit: int = _setting(
         1000, "Maximum number of search results; a larger `limit` gets this many.", low=1, high=1000
@@ -89,6 +90,13 @@ class Settings:
     )
     lock_timeout: float = _setting(
         30.0, "Seconds to wait for the write lock of the vault.", low=0, high=86_400
+    )
+    replica_lag: float = _setting(
+        0.0,
+        "Seconds that a replica may be behind the primary and still serve reads, if the address "
+        "names several PostgreSQL servers; 0: the primary serves all reads.",
+        low=0,
+        high=86_400,
     )
     index_timeout: float = _setting(
         10.0, "Seconds to wait for another process that uses the index.", low=0, high=86_400
@@ -118,6 +126,15 @@ class Settings:
         low=1,
     )
     record_recall: bool = _setting(True, "Record in the journal which memories a search returned.")
+    vaults: str = _setting(
+        "",
+        'Further vaults that searches and reads look into, such as `["~/notes", "./team"]`. A path '
+        "is relative to this vault.",
+        is_list=True,
+    )
+    read_only: bool = _setting(
+        False, "Never write to this vault in a folder: it can be searched and read."
+    )
     embedder: str = _setting(
         "onnx",
         "Embedding provider: onnx (local), ollama, openai (or compatible), hashing, none. Or a "
@@ -380,7 +397,7 @@ def list_ignored_settings(vault: Path) -> list[str]:
 
     Raises SettingsError.
     """
-    return [key for key in _read_table(vault / SETTINGS_FILE) if key not in HARMLESS]
+    return [key for key in read_table(vault / SETTINGS_FILE) if key not in HARMLESS]
 
 
 def find_vault(
@@ -423,30 +440,9 @@ def is_foreign(root: Path, explicit: str | os.PathLike[str] | None = None) -> bo
     return root != get_own_vault()
 
 
-def _read_table(path: Path) -> dict[str, Any]:
-    """Return the parsed file. Raises SettingsError."""
-    try:
-        data, _ = read_file(path, MAX_SETTINGS)
-        text = data.decode("utf-8-sig")  # some editors write a byte order mark
-    except FileNotFoundError:
-        return {}
-    except UnsafeFile as error:
-        raise SettingsError(f"{path} cannot be read: it {error.reason}") from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(
-            f"{path}: cannot be read ({error}); make it a readable UTF-8 text file"
-        ) from error
-    if not any(line.strip() and not line.lstrip().startswith("#") for line in text.splitlines()):
-        return {}
-    try:
-        return parse_toml(text)
-    except ValueError as error:
-        raise SettingsError(f"{path}: is not valid TOML ({error}); fix that line") from error
-
-
 def _read_file(path: Path, only: frozenset[str] | None = None) -> dict[str, Any]:
     """Return the settings in a file, or only those with these names. Raises SettingsError."""
-    table = _read_table(path)
+    table = read_table(path)
     if only is not None:
         table = {key: value for key, value in table.items() if key in only}
     values: dict[str, Any] = {

@@ -1,16 +1,43 @@
-"""Read the tables of a settings file: custom kinds and patterns for classification."""
+"""Read a settings file, and its tables: custom kinds and patterns for classification."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
 from muisti.errors import SettingsError
+from muisti.filesystem import UnsafeFile, read_file
 from muisti.model import Kind, Sector
 from muisti.safe_regex import find_fault
+from muisti.safe_toml import parse_toml
 
+MAX_SETTINGS = 1_000_000
+"""The most bytes of a settings file."""
 MAX_PATTERNS = 100
 RESERVED_FOLDERS = frozenset({"projects", "conversations", "journal", "archive"})
+
+
+def read_table(path: Path) -> dict[str, Any]:
+    """Return the parsed file. Raises SettingsError."""
+    try:
+        data, _ = read_file(path, MAX_SETTINGS)
+        text = data.decode("utf-8-sig")  # some editors write a byte order mark
+    except FileNotFoundError:
+        return {}
+    except UnsafeFile as error:
+        raise SettingsError(f"{path} cannot be read: it {error.reason}") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(
+            f"{path}: cannot be read ({error}); make it a readable UTF-8 text file"
+        ) from error
+    if not any(line.strip() and not line.lstrip().startswith("#") for line in text.splitlines()):
+        return {}
+    try:
+        return parse_toml(text)
+    except ValueError as error:
+        raise SettingsError(f"{path}: is not valid TOML ({error}); fix that line") from error
 
 
 def parse_kinds(table: object, where: str) -> dict[str, Kind]:

@@ -7,8 +7,9 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
+from slugify import slugify
 
 from muisti.model import Event, Filter, Kind, Sector, SessionAction, Signal
 from muisti.model.jsonable import to_jsonable
@@ -38,6 +39,13 @@ from tests.unit.making import NOON, a_memory
 )
 def test_slugs(title: str, expected: str) -> None:
     assert make_slug(title) == expected
+
+
+@given(st.text("Ab09 ,'_-&.;\n\0~", max_size=200))
+@example("It's 1,000,000 or 1,a; 'twas 5','6")
+def test_ascii_titles_become_what_slugify_makes_of_them(title: str) -> None:
+    slug = slugify(title, allow_unicode=True, separator="_", lowercase=True)
+    assert make_slug(title) == (slug[:MAX_BYTES].strip("_") or "memory")
 
 
 @given(

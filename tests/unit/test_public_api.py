@@ -18,13 +18,13 @@ from tests.unit import making
 
 PUBLIC = [
     "KINDS", "BrokenFile", "CompactResult", "Conflict", "Conversation", "ConversationNotFound", "CoreEntryNotFound",
-    "CoreMemory", "DocumentSource", "Draft", "EmbedderProblem", "EntryType", "Explanation",
-    "Extracted", "ExtractorProblem", "ForgetReport", "FoundMemories", "Graph", "HistoryEntry", "ImportFailed", "IndexedDocument", "InvalidMemory",
+    "CoreMemory", "DocumentSource", "Draft", "DuplicatePair", "EmbedderProblem", "EntryType", "Explanation",
+    "Extracted", "ExtractorProblem", "ForgetReport", "FoundMemories", "Graph", "HistoryEntry", "ImportFailed", "ImportReport", "IndexedDocument", "InvalidMemory",
     "InvalidRequest", "Kind", "Link", "LinkType", "Memory", "MemoryNotFound", "MemoryService",
     "Message", "MessageNotFound", "Metrics", "MoveReport", "Muisti", "MuistiError", "NotFound", "QueueStatus", "ReviewCount",
     "ReviewItem", "SearchResult", "SearchResults", "Sector", "Session", "SessionAction", "SessionNotFound", "SettingsError",
-    "Signal", "Stats", "SyncReport", "Tier", "Unsupported", "UpkeepReport", "Utterance",
-    "VaultError", "VerifyReport", "__version__", "pull", "push",
+    "Signal", "Stats", "SyncReport", "Tier", "UnresolvedLink", "Unsupported", "UpkeepReport", "Utterance",
+    "VaultError", "VerifyReport", "WorkReport", "__version__", "pull", "push",
 ]  # fmt: skip
 METHODS = sorted(
     name for name in dir(Muisti) if not name.startswith("_") and name not in RENAMED_METHODS

@@ -144,10 +144,10 @@ from muisti.model import Draft
 from muisti.ports import ImportedMemory
 
 def sniff(source):
-    return source.suffix in (".notes", ".json") and source.read_text().startswith("notes 1")
+    return source.suffix in (".notes", ".json") and source.read_head(source.files[0])[:7] == b"notes 1"
 
 def load(source, codec):
-    lines = source.read_text().splitlines()[1:]
+    lines = source.read(source.files[0])[0].decode().splitlines()[1:]
     return [ImportedMemory(Draft(content=line)) for line in lines]
 
 def dump(memories, codec):

@@ -34,6 +34,7 @@ UUID = "12ab34cd-" + "56ef-4a7b-8c9d-0e1f2a3b4c5d"
 JWT = "eyJ" + "hbGciOiJIUzI1NiJ9" + ".eyJ" + "zdWIiOiIxMjM0In0" + "." + MIXED[:43]
 
 WHOLE = [
+    ("muisti-token", "muisti_" + HEX[:64]),
     ("aws-access-key", "AKIA" + UPPER[:16]), ("aws-access-key", "ASIA" + UPPER[:16]), ("aws-bedrock-key", "ABSK" + MIXED[:110] + "=="),
     ("gcp-api-key", "AIza" + MIXED[:35]), ("google-oauth-secret", "GOCSPX-" + MIXED[:28]), ("google-oauth-token", "ya29." + MIXED[:60]),
     ("google-oauth-token", "1//0" + MIXED[:60]), ("azure-client-secret", "aB1" + "8Q~" + MIXED[:34]),

@@ -144,3 +144,16 @@ def test_nfkc_leaves_out_only_the_marks_that_nobody_can_read() -> None:
 def test_words_as_they_are_written() -> None:
     assert split_words("Use snake_case, don't 你好") == ["Use", "snake_case", "don", "t", "你好"]
     assert split_words("snake_case_", identifiers=False) == ["snake", "case"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('"Lamps," (LAMPS) [lamps]: lamps!?', "lamp lamp lamp lamp"),
+        ("camelCase, ABCs. McCoy; I a", "camelcase camel case abcs ab cs mccoy mc coy i a"),
+        ("don't. (it's) C++, x-ray: a.b;", "dont it c++ c x-ray x ray a.b a b"),
+        ("naïve, Straße.", "naiv strass"),
+    ],
+)
+def test_punctuation_beside_a_word_does_not_belong_to_it(text: str, words: str) -> None:
+    assert " ".join(tokenize(text)) == words

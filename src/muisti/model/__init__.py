@@ -9,20 +9,22 @@ if TYPE_CHECKING:
         ROLES,
         SESSION_BREAK,
         Conversation,
-        DocumentSource,
         Exchange,
         Extracted,
-        IndexedDocument,
         Message,
         Utterance,
     )
+    from muisti.model.details import (
+        CompactResult,
+        Explanation,
+        Graph,
+        HistoryEntry,
+        UnresolvedLink,
+    )
+    from muisti.model.documents import DocumentSource, IndexedDocument
     from muisti.model.journal import (
         Event,
         EventName,
-        HistoryEntry,
-        Session,
-        SessionAction,
-        SessionUse,
         Usage,
     )
     from muisti.model.memory import (
@@ -40,49 +42,49 @@ if TYPE_CHECKING:
         Sector,
         Tier,
     )
+    from muisti.model.problems import Problem, SyncReport
     from muisti.model.reports import (
+        DatabaseStatus,
+        DuplicatePair,
         ForgetReport,
         Histogram,
+        ImportReport,
         Metrics,
         ModelState,
         MoveReport,
-        Problem,
         QueueStatus,
         Stats,
-        SyncReport,
         UpkeepReport,
         VerifyReport,
+        WorkReport,
     )
     from muisti.model.results import (
-        CompactResult,
-        Explanation,
         Filter,
         FoundMemories,
-        Graph,
         SearchResult,
         SearchResults,
         Signal,
     )
     from muisti.model.review import ReviewCount, ReviewItem
+    from muisti.model.sessions import Session, SessionAction, SessionUse
 
 _MODULES = {
-    "conversations": (
-        "ROLES SESSION_BREAK Conversation DocumentSource Exchange Extracted IndexedDocument Message"
-        " Utterance"
-    ),
-    "journal": "Event EventName HistoryEntry Session SessionAction SessionUse Usage",
+    "conversations": "ROLES SESSION_BREAK Conversation Exchange Extracted Message Utterance",
+    "documents": "DocumentSource IndexedDocument",
+    "journal": "Event EventName Usage",
     "memory": (
         "CORE_SECTIONS KINDS RATES CoreMemory Draft EntryType Kind Link LinkSource LinkType Memory"
         " Sector Tier"
     ),
+    "problems": "Problem SyncReport",
     "reports": (
-        "ForgetReport Histogram Metrics ModelState MoveReport Problem QueueStatus Stats SyncReport"
-        " UpkeepReport VerifyReport"
+        "DatabaseStatus DuplicatePair ForgetReport Histogram ImportReport Metrics ModelState"
+        " MoveReport QueueStatus Stats UpkeepReport VerifyReport WorkReport"
     ),
+    "sessions": "Session SessionAction SessionUse",
     "review": "ReviewCount ReviewItem",
-    "results": (
-        "CompactResult Explanation Filter FoundMemories Graph SearchResult SearchResults Signal"
-    ),
+    "details": "CompactResult Explanation Graph HistoryEntry UnresolvedLink",
+    "results": "Filter FoundMemories SearchResult SearchResults Signal",
 }
 """Which module defines each name."""
 
@@ -95,8 +97,10 @@ __all__ = [
     "CompactResult",
     "Conversation",
     "CoreMemory",
+    "DatabaseStatus",
     "DocumentSource",
     "Draft",
+    "DuplicatePair",
     "EntryType",
     "Event",
     "EventName",
@@ -109,6 +113,7 @@ __all__ = [
     "Graph",
     "Histogram",
     "HistoryEntry",
+    "ImportReport",
     "IndexedDocument",
     "Kind",
     "Link",
@@ -133,10 +138,12 @@ __all__ = [
     "Stats",
     "SyncReport",
     "Tier",
+    "UnresolvedLink",
     "UpkeepReport",
     "Usage",
     "Utterance",
     "VerifyReport",
+    "WorkReport",
 ]
 
 

@@ -1,4 +1,4 @@
-"""Conversations, document sources, and what extraction takes from them."""
+"""Conversations, and what extraction takes from them."""
 
 from __future__ import annotations
 
@@ -52,36 +52,6 @@ class Conversation:
     """The `model` in the meta of the latest assistant message that has one; empty if none has."""
     segment_start: str = ""
     """The ID of the first message after the last session break; empty if there is none yet."""
-
-
-@dataclass(frozen=True, slots=True)
-class DocumentSource:
-    """A Markdown file, or a folder of them, that is indexed where it is."""
-
-    path: str
-    """Relative to the vault if it is inside, else absolute."""
-    source: str
-    """The source of its search results; empty: the name of each file."""
-    project: str = ""
-    trusted: bool = False
-    documents: int = 0
-    """How many files were found in it."""
-    user: str = ""
-    """The user who sees it; empty: all."""
-
-
-@dataclass(frozen=True, slots=True)
-class IndexedDocument:
-    """A Markdown file that is indexed where it is."""
-
-    path: str
-    """Relative to the vault if it is inside, else absolute."""
-    version: str
-    """A digest of the file as it was indexed: it changes with the content."""
-    source: str
-    """The path of its document source."""
-    project: str = ""
-    user: str = ""
 
 
 @dataclass(frozen=True, slots=True)

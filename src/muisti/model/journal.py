@@ -6,6 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from muisti.model.sessions import Session
 
 USE_RESOLUTION = timedelta(minutes=1)
 """How exactly the journal says when a session was last used: a line for each write is too much."""
@@ -46,57 +50,6 @@ class EventName(StrEnum):
     DOCUMENTS_DROPPED = "documents_dropped"
     CONVERSATION_ASSIGNED = "conversation_assigned"
     """A conversation got a project and a user."""
-
-
-class SessionAction(StrEnum):
-    """What a session did with a memory."""
-
-    CREATED = "created"
-    RECALLED = "recalled"
-    UPDATED = "updated"
-    REINFORCED = "reinforced"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Session:
-    """A period of work of an agent or a person."""
-
-    id: str
-    project: str = ""
-    user: str = ""
-    status: str = "active"
-    started_at: datetime
-    ended_at: datetime | None = None
-    summary: str = ""
-    tool_calls: int = 0
-    last_used: datetime | None = None
-    """When something was last done in it, to the minute; ending it does not count."""
-    needs_summary: bool = False
-    """Whether its memories have more tokens than `summarize_token_threshold`, and no summary."""
-
-    def __repr__(self) -> str:
-        """Return one line, without the summary."""
-        project = f" in {self.project}" if self.project else ""
-        user = f" of {self.user}" if self.user else ""
-        return f"<Session {self.id} {self.status}{project}{user} {self.started_at:%Y-%m-%d %H:%M}>"
-
-    def is_used(self, now: datetime, hours: float) -> bool:
-        """Return whether it is active and was used within so many hours.
-
-        A last use that is further ahead than that came from a wrong clock.
-        """
-        used = self.last_used or self.started_at
-        return self.status == "active" and abs(now - used) <= timedelta(hours=hours)
-
-
-@dataclass(frozen=True, slots=True)
-class SessionUse:
-    """What a session did with one memory, and when."""
-
-    session_id: str
-    memory_id: str
-    use: SessionAction
-    at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,18 +107,3 @@ class Usage:
     """The first use of a memory whose salience no event has set: a file created manually."""
     saved_at: datetime | None = None
     """When it was saved here; for an import that is later than `created_at`."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HistoryEntry:
-    """One line of a memory's history."""
-
-    at: datetime
-    what: str
-    """saved, updated, edited, merged, unmerged, recalled, reinforced, superseded, deleted …"""
-    note: str = ""
-    session_id: str | None = None
-    other_id: str | None = None
-    """The memory that was merged into it or linked with it."""
-    content: str | None = None
-    """The previous content, or the merged text; None if the content did not change."""

@@ -63,16 +63,18 @@ class LinkType(StrEnum):
 
 
 class LinkSource(StrEnum):
-    """What created a link: a user, a language model, or muisti itself."""
+    """What created a link: a user, a language model, muisti itself, or the text of its source."""
 
     USER = "user"
     LLM = "llm"
     SYSTEM = "system"
+    WIKILINK = "wikilink"
+    """A `[[wikilink]]` in the text. It is in no front matter."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Link:
-    """A link from one memory to another, stored in the front matter of its source."""
+    """A link from one memory to another, in the front matter or the text of its source."""
 
     source: str
     type: LinkType
@@ -142,6 +144,8 @@ class Memory:
     id: str
     content: str
     title: str
+    aliases: tuple[str, ...] = ()
+    """Other titles: `[[wikilinks]]` with one of them lead to this memory."""
     kind: str
     sector: Sector
     tier: Tier = Tier.PROJECT
@@ -178,7 +182,11 @@ class Memory:
     trusted: bool = True
     """False for imported text that no human has confirmed; agents are told so."""
     links: tuple[Link, ...] = ()
-    """Links whose source is this memory."""
+    """Links whose source is this memory, without those that its text has."""
+    hashtags: tuple[str, ...] = ()
+    """The `#tags` in its text, without `#`; derived. They count as keywords in every search."""
+    wikilinks: tuple[str, ...] = ()
+    """What the `[[wikilinks]]` in its text lead to, as written there; derived."""
     deleted_at: datetime | None = None
     content_hash: str = ""
     simhash: str = ""
@@ -250,6 +258,14 @@ FIELDS = describe(
         Given.UPDATE,
         redaction=Redaction.TEXT,
         help="Title. Default: the first heading or sentence.",
+    ),
+    aliases=Field(
+        ValueType.LIST,
+        Given.UPDATE,
+        redaction=Redaction.LIST,
+        lenient=True,
+        help="Another title, for wikilinks; may be repeated.",
+        flags=("--alias",),
     ),
     kind=Field(
         ValueType.KIND,
@@ -374,6 +390,8 @@ FIELDS = describe(
         match_help="Only memories that a person wrote or confirmed, or only the others.",
     ),
     links=Field(ValueType.LINKS, Given.IMPORT, versioned=True),
+    hashtags=Field(ValueType.LIST),
+    wikilinks=Field(ValueType.LIST),
     deleted_at=Field(ValueType.TIME, versioned=True),
     content_hash=Field(ValueType.LINE),
     simhash=Field(ValueType.LINE),
@@ -413,6 +431,7 @@ class Draft:
 
     content: str
     title: str | None = None
+    aliases: tuple[str, ...] = ()
     kind: str | None = None
     sector: str | None = None
     tier: str | None = None

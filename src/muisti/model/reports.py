@@ -8,42 +8,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from muisti.model.journal import Session
     from muisti.model.memory import Memory
-
-
-MISSING = "files are missing"
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """A file that cannot be read, or a folder whose files are missing, and what to do."""
-
-    path: str
-    reason: str
-
-    @property
-    def is_missing(self) -> bool:
-        """Whether so many files are missing that forgetting them needs a confirmation."""
-        return MISSING in self.reason
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SyncReport:
-    """What a sync of the index with the files found."""
-
-    added: int = 0
-    changed: int = 0
-    moved: int = 0
-    removed: int = 0
-    missing: int = 0
-    """Files that are missing: so many at once that removing them needs a confirmation."""
-    problems: tuple[Problem, ...] = ()
-
-    @property
-    def paused(self) -> bool:
-        """Whether missing files await a confirmation."""
-        return self.missing > 0
+    from muisti.model.problems import Problem
+    from muisti.model.sessions import Session
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +26,60 @@ class VerifyReport:
     def ok(self) -> bool:
         """Whether there are no problems."""
         return not self.problems
+
+
+@dataclass(frozen=True, slots=True)
+class DuplicatePair:
+    """Two stored memories that say the same."""
+
+    kept: Memory
+    """The older one, which stays."""
+    merged: Memory
+    """The one that is merged into it."""
+    by: str
+    """The measure that was met: levenshtein, simhash (another order of words) or embedding."""
+    similarity: float
+    """0 to 1, by the letters of their words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportReport:
+    """What an import found in a source, and what became of each item.
+
+    `found` is the sum of `imported`, `merged`, `existing`, `messages`, `existing_messages`, the
+    problems and `left_out`.
+    """
+
+    format: str
+    dry_run: bool = False
+    """True: nothing was written. The numbers are what an import would do."""
+    found: int = 0
+    imported: int = 0
+    """New memories."""
+    merged: int = 0
+    """Memories whose text is stored already, or comes twice."""
+    existing: int = 0
+    """Memories that an earlier import brought. They are left as they are."""
+    conversations: int = 0
+    messages: int = 0
+    """New messages."""
+    existing_messages: int = 0
+    links: int = 0
+    """New links between imported memories."""
+    unresolved: tuple[Problem, ...] = ()
+    """Links to names that are not in the source: where they are, and the name."""
+    redacted: int = 0
+    """Memories and messages of which private text or secrets were left out."""
+    extracted: int = 0
+    """Memories that were extracted from conversations. They are also counted above."""
+    kinds: Mapping[str, int] = field(default_factory=dict)
+    """New memories by kind."""
+    problems: tuple[Problem, ...] = ()
+    """Items that were not imported, and why."""
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    """How many items were left out on purpose, by reason."""
+    examples: tuple[str, ...] = ()
+    """The titles of the first new memories and conversations."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,6 +158,25 @@ class ModelState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DatabaseStatus:
+    """The database of a vault, and the connections of this process."""
+
+    is_primary: bool
+    """Whether the server that serves writes is a primary."""
+    replicas: int | None
+    """Replicas that follow it; None if the role may not see them (it needs `pg_monitor`)."""
+    lag_bytes: int | None
+    """What the slowest of them has not applied yet."""
+    read_lag_seconds: float | None
+    """How far the replica that serves reads is behind; None if the primary serves them."""
+    connections: int
+    """Open connections of this process."""
+    connections_used: int
+    waiting_requests: int
+    """Calls that wait for a connection."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Stats:
     """Figures about a vault."""
 
@@ -160,6 +200,8 @@ class Stats:
     problems: tuple[Problem, ...] = ()
     long_sessions: Mapping[str, int] = field(default_factory=dict)
     """Sessions that need a summary, by ID, with the tokens of their memories; longest first."""
+    database: DatabaseStatus | None = None
+    """None for a vault in a folder."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,6 +213,18 @@ class QueueStatus:
     """The time of the oldest exchange; None if none waits."""
     broken: int = 0
     """Files with invalid lines, which were moved aside."""
+    given_up: int = 0
+    """Exchanges in a database that failed too often. They are not counted as waiting."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkReport:
+    """What was done in the background."""
+
+    extracted: int = 0
+    """Exchanges that were taken over, also those that are tried again later."""
+    embedded: int = 0
+    """Texts that were embedded."""
 
 
 @dataclass(frozen=True, slots=True)

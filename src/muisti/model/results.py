@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from muisti.model.memory import EntryType, Link, Memory
+from muisti.model.memory import EntryType, Memory
 
 if TYPE_CHECKING:
     from muisti.model.conversations import Message
@@ -104,6 +104,8 @@ class SearchResult:
     """Whether it was replaced, or its validity ended, by the time of the question."""
     document_version: str = ""
     """Of a document's section: the version of the file that it was read from."""
+    vault: str = ""
+    """The location of its vault, if several are searched; else empty."""
 
     def __repr__(self) -> str:
         """Return one line: the score, whether it is weak or outdated, and the memory."""
@@ -142,44 +144,3 @@ class FoundMemories(list[Memory]):
         super().__init__(memories)
         self.missing = tuple(missing)
         """The IDs that no memory has, or that are outside the scope."""
-
-
-@dataclass(frozen=True, slots=True)
-class CompactResult:
-    """A short form of a result, to choose from: at most 100 tokens."""
-
-    id: str
-    title: str
-    kind: str
-    score: float
-    created_at: datetime
-    outdated: bool = False
-    """Whether it was replaced or its validity has ended."""
-    superseded_by: str | None = None
-    """The ID of the memory that replaced it, if it is outdated."""
-
-
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """Why a memory is, or is not, found by a query."""
-
-    id: str
-    query: str
-    recalled: bool
-    rank: int | None
-    terms: tuple[str, ...]
-    matched: tuple[str, ...]
-    reasons: tuple[str, ...]
-    signals: tuple[Signal, ...] = ()
-    score: float | None = None
-    """The score of the result, as in a search; None if it is not found."""
-    weak: bool = False
-    """Whether the score is below the floor."""
-
-
-@dataclass(frozen=True, slots=True)
-class Graph:
-    """A memory, the memories linked with it, and the links. The memory itself comes first."""
-
-    memories: tuple[Memory, ...]
-    links: tuple[Link, ...]

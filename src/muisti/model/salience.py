@@ -6,9 +6,12 @@ import math
 import operator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
-from muisti.model import RATES, Event, EventName, Memory, Sector, Usage
+from muisti.model import RATES, EventName, Sector
+
+if TYPE_CHECKING:
+    from muisti.model import Event, Memory, Usage
 
 FLOOR = 0.05
 REINFORCE = 0.1

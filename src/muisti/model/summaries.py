@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from muisti.model.memory import Memory
-
 if TYPE_CHECKING:
     from muisti.model.conversations import Message  # hooks do not need it
+    from muisti.model.memory import Memory
 
 
 def describe_range(memory: Memory) -> str:

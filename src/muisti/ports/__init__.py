@@ -6,6 +6,17 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from muisti.ports.change_set import ChangeSet, Committed
+    from muisti.ports.importing import (
+        ImportedConversation,
+        ImportedLink,
+        ImportedMemory,
+        ImportedMessage,
+        ImportExport,
+        ImportItem,
+        LoadedItems,
+        SkippedItem,
+    )
     from muisti.ports.language import LanguageModel
     from muisti.ports.location import ChangeQueue, FileWatch, Location, Notebook, NotebookEntry
     from muisti.ports.review import ReviewOrder, Unconfirmed
@@ -28,17 +39,9 @@ if TYPE_CHECKING:
         WordCounts,
         WordMatch,
     )
-    from muisti.ports.services import (
-        ImportedMemory,
-        ImportExport,
-        MemoryCodec,
-        Reconciler,
-        Services,
-    )
+    from muisti.ports.services import MemoryCodec, Reconciler, Services
     from muisti.ports.store import (
-        ChangeSet,
         Clock,
-        Committed,
         ExtractionQueue,
         Store,
         Stored,
@@ -81,6 +84,10 @@ class Embedders(Protocol):
         """Return which embedder of the settings makes the vectors of a model, or ""."""
         ...
 
+    def knows_query(self, text: str) -> bool:
+        """Return whether the vector of a query is kept."""
+        ...
+
     def forget_queries(self) -> None:
         """Forget the vectors of queries that were kept to embed each query once."""
         ...
@@ -96,8 +103,11 @@ _MODULES = {
     "rows": "IndexChanges JournalChanges MemoryRow MessageLine MessagePlace TextRow Words",
     "search": "Candidate Footprint Frequencies Order SearchIndex Term WordCounts WordMatch",
     "review": "ReviewOrder Unconfirmed",
-    "services": "ImportExport ImportedMemory MemoryCodec Reconciler Services",
-    "store": "ChangeSet Clock Committed ExtractionQueue Store Stored StoredVersion Update",
+    "importing": "ImportExport ImportItem ImportedConversation ImportedLink ImportedMemory"
+    " ImportedMessage LoadedItems SkippedItem",
+    "services": "MemoryCodec Reconciler Services",
+    "change_set": "ChangeSet Committed",
+    "store": "Clock ExtractionQueue Store Stored StoredVersion Update",
     "vectors": "Embedded Embedder Identity Matrix Piece Space Vector VectorHit VectorIndex",
 }
 """Which module defines each name."""
@@ -117,10 +127,15 @@ __all__ = [
     "Frequencies",
     "Identity",
     "ImportExport",
+    "ImportItem",
+    "ImportedConversation",
+    "ImportedLink",
     "ImportedMemory",
+    "ImportedMessage",
     "IndexChanges",
     "JournalChanges",
     "LanguageModel",
+    "LoadedItems",
     "Location",
     "Matrix",
     "MemoryCodec",
@@ -136,6 +151,7 @@ __all__ = [
     "ReviewOrder",
     "SearchIndex",
     "Services",
+    "SkippedItem",
     "Space",
     "Store",
     "Stored",

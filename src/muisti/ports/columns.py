@@ -51,9 +51,9 @@ class CandidateTable(NamedTuple):
     """The same without title and labels."""
     counts: Mapping[str, Column]
     """For each word of the query how often every text has it; title and labels count more."""
-    sides: Sequence[Column]
-    """The positions of the candidates' neighbours: right before, before that, right after, after
-    that. The position of a missing one is the last. Empty if no candidate has neighbours."""
+    sides: Column
+    """The positions of the candidates' neighbours in four rows: right before, before that, right
+    after, after that. The position of a missing one is the last. Empty if no candidate has any."""
     created_at: Column
     """Of the candidates, in seconds since 1970."""
     about_at: Column
@@ -66,8 +66,8 @@ class CandidateTable(NamedTuple):
     """The number of each candidate's session; a text without a session has its own number."""
     session_count: int
     speakers: Sequence[str]
-    """Names of speakers, as `muisti.recall.speaker` finds them; the first is ""."""
-    speaker: Sequence[int]
+    """Names of the candidates' speakers, as `muisti.recall.speaker` finds them; and maybe ""."""
+    speaker: Column
     """The place of each candidate's speaker in `speakers`."""
 
 
@@ -92,6 +92,14 @@ class ColumnSearch(Protocol):
         self, space: Space, query: Vector, where: Filter, limit: int
     ) -> list[FoundText]:
         """Return the texts that `VectorIndex.find_nearest` returns."""
+        ...
+
+    def find_named_speakers(self, query: str) -> set[str] | None:
+        """Return the speakers of any text whom a query names.
+
+        None if that is not known without reading, or if a model may not run while it searches:
+        it holds something that others wait for.
+        """
         ...
 
     def find_speakers(self, keys: Sequence[Key]) -> set[str]:

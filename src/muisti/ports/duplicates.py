@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -47,10 +47,24 @@ class DuplicateFinder(Protocol):
         """Return what `find_near_simhash` returns, for each of many memories and all its bands."""
         ...
 
+    def count_texts(self, words: Sequence[str], memories: int) -> Mapping[str, int]:
+        """Return in how many texts each of these words occurs, without those that occur in none.
+
+        Memories: how many new ones the words are of.
+        """
+        ...
+
     def find_with_any_word(
-        self, searches: Sequence[tuple[Memory, Sequence[str]]], limit: int
+        self,
+        searches: Sequence[tuple[Memory, Sequence[str]]],
+        limit: int,
+        most_bits: Sequence[int] = (),
     ) -> list[dict[str, str]]:
-        """Return what `find_with_words` returns for any of the words, for each of many searches."""
+        """Return what `find_with_words` returns for any of the words, for each of many searches.
+
+        Most bits: for each search, in how many bits the simhashes of two memories may differ.
+        Memories that differ more may be left out.
+        """
         ...
 
     def get_contents(self, ids: Sequence[str]) -> dict[str, str]:

@@ -57,7 +57,7 @@ class Notebook(Protocol):
 
     @property
     def place(self) -> Path:
-        """The folder."""
+        """The folder; relative to the vault if that is in a database."""
         ...
 
     def lock(self) -> AbstractContextManager[None]:
@@ -133,5 +133,5 @@ class Location(Protocol):
         ...
 
     def notebook(self, folder: str) -> Notebook:
-        """Return the notebook in a folder of the vault. Raises Unsupported without files."""
+        """Return the notebook in a folder of the vault. Raises Unsupported in memory."""
         ...

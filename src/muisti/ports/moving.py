@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
@@ -39,6 +40,8 @@ class VaultFile(NamedTuple):
     part: Part
     path: str
     data: bytes
+    changed_at: datetime | None = None
+    """When its bytes were last changed; None if unknown."""
 
 
 class ListedFile(NamedTuple):
@@ -209,6 +212,10 @@ class VaultStore(Protocol):
 
     def remove_missing(self, exists: Callable[[str], bool]) -> int:
         """Remove the files that are gone, and return how many."""
+        ...
+
+    def index_documents(self) -> None:
+        """Index the notes and documents among the files. Called when all are written."""
         ...
 
     def write_queue(self, exchanges: Sequence[Exchange]) -> None:

@@ -26,7 +26,8 @@ class MemoryRow(NamedTuple):
     memory: Memory
     words: Words
     labels: tuple[tuple[str, str], ...]
-    """Keywords and files, case-folded, for filters: ("keyword", "auth")."""
+    """Keywords and files for filters, names and wikilinks for links, all case-folded:
+    ("keyword", "auth")."""
     bands: tuple[int, ...]
     """Parts of the simhash, by which near-duplicates are found."""
     source_hash: str

@@ -44,8 +44,7 @@ Order = Literal[
 # -- Input for ranking
 
 
-@dataclass(frozen=True, slots=True)
-class Frequencies:
+class Frequencies(NamedTuple):
     """How common words are."""
 
     documents: int
@@ -114,8 +113,7 @@ class Candidate(NamedTuple):
     """Whether the filter accepts it. A neighbour that is not accepted still serves as context."""
 
 
-@dataclass(frozen=True, slots=True)
-class Footprint:
+class Footprint(NamedTuple):
     """How much space one memory uses."""
 
     memory_id: str
@@ -290,6 +288,13 @@ class LinkReader(Protocol):
 
     def get_links(self, ids: Sequence[str]) -> list[Link]:
         """Return the links that begin or end at any of these memories, each once, oldest first."""
+        ...
+
+    def find_labelled(self, label: str, values: Sequence[str] | None) -> list[str]:
+        """Return the IDs of memories with any of these values of a label; None: with any value.
+
+        The latest come first. Values are compared as `MemoryRow.labels` has them.
+        """
         ...
 
     def successors(self, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:

@@ -2,45 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
-
-from muisti.model import Draft, Usage
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from muisti.model import DocumentSource, Link, Memory, SyncReport, VerifyReport
     from muisti.ports import Embedders, Progress
+    from muisti.ports.documents import DocumentFormat
+    from muisti.ports.importing import ExtraValue, ImportExport
     from muisti.ports.language import LanguageModel
     from muisti.ports.location import Location
     from muisti.ports.search import SearchIndex
     from muisti.ports.store import Clock, Store
     from muisti.ports.vectors import VectorIndex
     from muisti.settings import Settings
-
-
-@dataclass(frozen=True, slots=True)
-class ImportedMemory:
-    """A memory from another program, with its usage there."""
-
-    draft: Draft
-    usage: Usage = field(default_factory=Usage)
-
-
-class ImportExport(Protocol):
-    """Converts memories to and from the formats of other programs."""
-
-    def dump(self, memories: Sequence[Memory], form: str) -> str:
-        """Return memories as text in a format. Raises InvalidRequest if it cannot be written."""
-        ...
-
-    def load(self, source: Path) -> list[ImportedMemory]:
-        """Return the memories in a file or folder; the format is detected. Raises ImportFailed."""
-        ...
+    from muisti.side_thread import SideThread
 
 
 class MemoryCodec(Protocol):
@@ -50,8 +29,12 @@ class MemoryCodec(Protocol):
         """Return the memory in a file's text. Path and time supply fields that it does not set."""
         ...
 
-    def format_memory(self, memory: Memory) -> str:
-        """Return the text of a memory's file."""
+    def parse_note(self, text: str) -> tuple[dict[str, ExtraValue], str]:
+        """Return all keys of a note's front matter, with their values as text, and its body."""
+        ...
+
+    def format_memory(self, memory: Memory, extra: Mapping[str, ExtraValue] | None = None) -> str:
+        """Return the text of a memory's file. Extra: further keys of its front matter."""
         ...
 
     def parse_link(self, line: str) -> Link:
@@ -66,7 +49,12 @@ class MemoryCodec(Protocol):
 class VaultFormat(MemoryCodec, Protocol):
     """The files of a vault, for a store that keeps their bytes but has no folder."""
 
-    def encode_memory(self, memory: Memory) -> bytes:
+    @property
+    def documents(self) -> DocumentFormat:
+        """How documents are read."""
+        ...
+
+    def encode_memory(self, memory: Memory, extra: Mapping[str, ExtraValue] | None = None) -> bytes:
         """Return the bytes of a new file. Raises InvalidMemory if its fields are too long."""
         ...
 
@@ -249,6 +237,13 @@ class Services:
         """Converts other formats."""
         return self._factory.make_import_export()
 
+    @cached_property
+    def side_thread(self) -> SideThread:
+        """Embeds a query while the calling thread searches by words."""
+        from muisti.side_thread import SideThread  # a single command uses none
+
+        return SideThread("muisti-query")
+
     def prepare(self, *, wait: bool) -> None:
         """Make the index readable, as `Store.prepare` does; do nothing if it already is."""
         if not self.index.is_ready():
@@ -268,7 +263,7 @@ class Services:
 
     def close(self) -> None:
         """Close the services that were used."""
-        for name in ("embedders", "language_model", "index"):
+        for name in ("side_thread", "embedders", "language_model", "index"):
             service = self.__dict__.get(name)
             if service is not None:
                 service.close()

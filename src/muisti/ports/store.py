@@ -7,9 +7,11 @@ from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from muisti.model import CoreMemory, Event, Exchange, Memory, Message, Problem, QueueStatus
+if TYPE_CHECKING:
+    from muisti.model import CoreMemory, Event, Exchange, Memory, Message, Problem, QueueStatus
+    from muisti.ports.change_set import ChangeSet, Committed
 
 
 class Clock(Protocol):
@@ -55,34 +57,6 @@ class StoredVersion:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ChangeSet:
-    """One change of the store. It is written in the order of these fields, the events last."""
-
-    created: Sequence[Memory] = ()
-    merged: Sequence[tuple[Memory, str]] = ()
-    """Texts to keep beside the memory with this ID."""
-    updated: Sequence[Update] = ()
-    """Memories in the trash and in the archive may be updated too; they stay there."""
-    trashed: Sequence[Memory] = ()
-    restored: Sequence[str] = ()
-    """IDs of memories to restore from the trash or the archive."""
-    archived: Sequence[Memory] = ()
-    erased: Sequence[str] = ()
-    """IDs of memories to delete permanently: with all versions, archived copies and index rows."""
-    dropped: Sequence[StoredVersion] = ()
-    """Versions and merged texts to delete."""
-    core: Mapping[str, Mapping[str, str | None]] = field(default_factory=dict)
-    """Core memory entries by section; None removes one."""
-    core_user: str = ""
-    """Whose core memory `core` changes; empty: the vault's."""
-    messages: Sequence[Message] = ()
-    """New messages, all of one conversation."""
-    events: Sequence[Event] = ()
-    durable: bool = True
-    """Whether events are synced to disk before `commit` returns. Memories always are."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Removal:
     """Texts to remove that are not memories. Memories are removed by a ChangeSet."""
 
@@ -102,28 +76,37 @@ class Removal:
     """Leave no copy. Otherwise messages and core memory go to the trash."""
 
 
-@dataclass(frozen=True, slots=True)
-class Committed:
-    """The result of a commit."""
-
-    memories: Mapping[str, Memory]
-    """The created, updated, trashed and restored memories as they are stored, by ID.
-
-    Without those that are in the archive.
-    """
-    indexed: bool
-    """False if the index could not be written: the change is stored, the index catches up later."""
-
-
 class ExtractionQueue(Protocol):
     """Exchanges that wait for extraction. Each survives a crash and goes to one process only."""
 
-    def put(self, exchange: Exchange) -> None:
-        """Add an exchange. It is on disk when this returns. Raises VaultError."""
+    is_shared: bool
+    """Whether processes take exchanges from each other while they run."""
+
+    def put(self, exchange: Exchange, *, claim: bool = True) -> bool:
+        """Add an exchange. It is on disk when this returns. Raises VaultError.
+
+        Returns whether it belongs to this process. Without `claim`, a shared queue leaves it to the
+        first process that takes it over.
+        """
         ...
 
-    def take_over(self) -> list[Exchange]:
-        """Return the exchanges left by processes that have ended. They now belong to this one."""
+    def take_over(self, limit: int | None = None) -> list[Exchange]:
+        """Return exchanges that no running process has. They now belong to this one.
+
+        A shared queue returns at most `limit`, others all that ended processes left.
+        """
+        ...
+
+    def postpone(self, exchange_id: str, error: str, pause: float, *, counts: bool) -> bool:
+        """Give an exchange back that could not be processed; return False if that is not possible.
+
+        A shared queue offers it again after so many seconds, and longer after each failure that
+        counts; after several of them it is given up, which `Store.problems` reports.
+        """
+        ...
+
+    def count_accepted(self) -> int:
+        """Return how many exchanges of this process wait in a shared queue; otherwise 0."""
         ...
 
     def done(self, exchange_id: str) -> None:
@@ -150,6 +133,25 @@ class ExtractionQueue(Protocol):
         ...
 
 
+class BackgroundWork(Protocol):
+    """Work that several processes of one store must not do twice."""
+
+    def begin_maintenance(self, every: float) -> bool:
+        """Return whether maintenance is due, and that this process runs it.
+
+        Not if another process runs it, or has run it in the last `every` seconds.
+        """
+        ...
+
+    def end_maintenance(self, *, complete: bool) -> None:
+        """Record that maintenance ended. If it is not complete, it is due again soon."""
+        ...
+
+    def retry(self) -> int:
+        """Let everything that was given up be tried again, and return how much it is."""
+        ...
+
+
 class Store(Protocol):
     """The source of truth. Every change goes through `commit`, which also updates the index."""
 
@@ -161,6 +163,11 @@ class Store(Protocol):
     @property
     def queue(self) -> ExtractionQueue:
         """The exchanges that wait for extraction."""
+        ...
+
+    @property
+    def work(self) -> BackgroundWork:
+        """What processes agree on before they work in the background."""
         ...
 
     def prepare(self, *, wait: bool) -> None:
@@ -237,7 +244,7 @@ class Store(Protocol):
         ...
 
     def problems(self) -> list[Problem]:
-        """Return the problems of files that the index does not follow, each with what to do."""
+        """Return problems that the index does not know, each with what to do."""
         ...
 
     def core(self, user: str = "", problems: list[Problem] | None = None) -> CoreMemory:

@@ -159,6 +159,20 @@ class VectorHit(NamedTuple):
     end: int
 
 
+FEWEST_COMPARED, MOST_COMPARED, COMPARED_SHARE = 500, 4000, 32
+"""Of so many vectors one is compared exactly, within these bounds."""
+
+
+def count_compared(vectors: int, limit: int) -> int:
+    """Return how many of a space's vectors to compare exactly: those that share the most signs.
+
+    Limit: how many texts are wanted. Of 12,000 real vectors, 500 have a recall of .98 for the ten
+    nearest. Of 100,000, 500 have .945, 2,000 have .988, and 4,000 have .997.
+    """
+    enough = min(MOST_COMPARED, max(FEWEST_COMPARED, vectors // COMPARED_SHARE))
+    return max(enough, 4 * limit)
+
+
 def check_length(space: Space, query: Vector) -> None:
     """Raise EmbedderMisbehaved if a vector has other dimensions than the space."""
     if query.shape != (space.identity.dimensions,):
@@ -196,6 +210,32 @@ class VectorIndex(Protocol):
 
     def find_missing(self, space: Space, limit: int) -> list[str]:
         """Return the IDs of texts without vectors in this space, oldest row first."""
+        ...
+
+    def claim_missing(
+        self, space: Space, limit: int, ids: Sequence[str] | None = None
+    ) -> list[str]:
+        """Return IDs as `find_missing` does, of texts that no other process embeds.
+
+        They are this process's own until they have vectors, are released, or the process ends. Ids:
+        choose among these texts only.
+        """
+        ...
+
+    def count_claimed(self, space: Space) -> int:
+        """Return how many texts are being embedded, by this process or by another."""
+        ...
+
+    def release(self, space: Space, ids: Sequence[str]) -> None:
+        """Let any process embed these texts. Those that have vectors are ignored."""
+        ...
+
+    def postpone(self, space: Space, ids: Sequence[str], error: str, pause: float) -> None:
+        """Release texts that the model cannot embed.
+
+        They are tried again after so many seconds, and longer after each failure. After several
+        failures they are given up, which `Store.problems` reports.
+        """
         ...
 
     def measure_missing(self, space: Space) -> int:

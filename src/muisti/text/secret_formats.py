@@ -42,12 +42,14 @@ def _phrase(kind: str, words: str, pattern: str) -> Format:
 
 # A longer prefix comes before a shorter one. The words are case-sensitive.
 TOKENS: Sequence[Format] = (
+    # Our own, of `muisti tenants token add`
+    _token("muisti-token", "muisti_", rf"muisti_[0-9a-f]{{64}}{_END}"),
     # Clouds and hosts
     _token("aws-access-key", "AKIA ASIA ABIA ACCA", rf"A(?:KIA|SIA|BIA|CCA)[A-Z2-7]{{16}}{_END}"),
     _token("aws-bedrock-key", "ABSK", r"ABSK[A-Za-z0-9+/]{100,}+={0,2}"),
     _token("gcp-api-key", "AIza", r"AIza[\w-]{35,}+"),
     _token("google-oauth-secret", "GOCSPX-", r"GOCSPX-[\w-]{20,}+"),
-    _token("google-oauth-token", "ya29. 1//0", r"(?:ya29\.|1//0)[\w-]{30,}+(?:\.[\w-]++)?"),
+    _token("google-oauth-token", "ya29. 1//0 1/0", r"(?:ya29\.|1//?0)[\w-]{30,}+(?:\.[\w-]++)?"),
     _token("azure-client-secret", "Q~", _START + r"[\w.~-]{3}[0-9]Q~[\w.~-]{31,}+"),
     _token("azure-devops-token", "AZDO", r"[A-Za-z0-9]{76}AZDO[A-Za-z0-9]{4}"),
     _token("alibaba-access-key", "LTAI", rf"LTAI[A-Za-z0-9]{{17,26}}{_END}"),

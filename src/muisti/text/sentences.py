@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from itertools import pairwise
 
 STOPS = ".!?…。！？｡"
@@ -19,8 +20,16 @@ _END = (
     rf"(?:(?<={_SPACED})(?<!{_SPACED}{_SPACED}){_SPACED}*+[\"')\]»”’]*+(?=\s)"
     rf"|(?<={_SPACELESS}){_SPACELESS}*+[」』”’)）]*+)\s*+"
 )
-_SENTENCE_END = re.compile(rf"[{STOPS}]{_END}")
-_SENTENCE_OR_LINE_END = re.compile(rf"[{STOPS}\n](?:{_END}|(?<=\n)\s*+)")
+
+
+@cache
+def _compile_end(lines: bool) -> re.Pattern[str]:
+    """Compile on first use: compiling is slow, and few memories are long enough to be cut."""
+    if lines:
+        return re.compile(rf"[{STOPS}\n](?:{_END}|(?<=\n)\s*+)")
+    return re.compile(rf"[{STOPS}]{_END}")
+
+
 # Without closing quotes, ellipses and runs of stops. This rule must not change: `update` recognizes
 # a derived title by deriving it again.
 _TITLE_END = re.compile(r"[.!?](?=\s)|[。！？]")
@@ -46,7 +55,7 @@ def find_sentence_ends(
     With `lines`, a line end ends a sentence. With `abbreviations`, the full stop of "Dr. Smith"
     does not; extraction uses that. Chunks do not: other boundaries would invalidate all vectors.
     """
-    border = _SENTENCE_OR_LINE_END if lines else _SENTENCE_END
+    border = _compile_end(lines)
     begin = start
     for match in border.finditer(text, start, len(text) if end is None else end):
         if abbreviations and match[0].rstrip() == ".":
@@ -64,7 +73,7 @@ def split_sentences(text: str, *, lines: bool = False, abbreviations: bool = Fal
     if abbreviations:
         ends = list(find_sentence_ends(text, lines=lines, abbreviations=True))
     else:
-        border = _SENTENCE_OR_LINE_END if lines else _SENTENCE_END
+        border = _compile_end(lines)
         ends = [match.end() for match in border.finditer(text)]
     edges = [0, *ends, len(text)]
     return [text[begin:end] for begin, end in pairwise(edges) if begin < end]

@@ -37,7 +37,7 @@ shant shouldnt cant couldnt mustnt
 
 
 def remove_stop_words(words: list[str]) -> list[str]:
-    """Return index words without stop words. If all are stop words, return all."""
+    """Return distinct index words without stop words. If all are stop words, return all."""
     stop_words = _find_stop_words(words)
     return [word for word in words if word not in stop_words] or words
 
@@ -49,12 +49,12 @@ def _find_stop_words(words: Sequence[str]) -> frozenset[str]:
     match can be chance. `war` in "war crimes" is a German stop word.
     """
     english = _load_stop_words("english")
-    matches = sum(word in english for word in words)
+    matches = len(english.intersection(words))
     if 2 * matches >= len(words) or len(words) < 2:
         return english
     others = [_load_stop_words(language) for language in _OTHER_LANGUAGES]
-    best = max(others, key=lambda listed: sum(word in listed for word in words))
-    return best if sum(word in best for word in words) > max(1, matches) else english
+    best = max(others, key=lambda listed: len(listed.intersection(words)))
+    return best if len(best.intersection(words)) > max(1, matches) else english
 
 
 @cache

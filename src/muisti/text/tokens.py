@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Callable
 from functools import cache, lru_cache
 
 from muisti.text.normalize import to_nfkc
@@ -34,13 +35,14 @@ def _compile_pieces(script: str) -> re.Pattern[str]:
     return re.compile(rf"[{PAIRED}]+|{joined}")
 
 
-_PAIRED_RUN = re.compile(f"[{PAIRED}]+")
-_LETTER = re.compile(rf"[\w{_MARKS}]")
-_HAS_MARKS = re.compile(f"[{_MARKS}]")
+_compile: Callable[[str], re.Pattern[str]] = cache(re.compile)
+_PAIRED_RUN = f"[{PAIRED}]+"
 _WORD = re.compile(r"\w+")
 _PART = re.compile(r"[^\W_]+")
 _PART_WITH_MARKS = re.compile(rf"(?:(?!_)[\w{_MARKS}])+")
 _CAMEL = re.compile(r"[A-Z]+(?![^\W\dA-Z_])|[A-Z]?[^\WA-Z_]+|\d+")
+_BESIDE_WORDS = '.,;:!?"()[]{}'
+"""Characters beside a word that are no words and do not belong to it."""
 _SYMBOLS_KEPT = frozenset(("So", "Sk", "Sm", "Sc"))
 
 
@@ -84,27 +86,34 @@ class _Forms(dict[str, str]):
         self._single_last = single_last
 
     def __missing__(self, run: str) -> str:
-        script, text = "ascii", run
-        if not run.isascii():
-            script = "any"
-            if _HAS_MARKS.search(run):
-                script, text = "marked", _PAIRED_RUN.sub(r" \g<0> ", run)
-        words: list[str] = []
-        for piece in _compile_pieces(script).findall(text):
-            if _PAIRED_RUN.match(piece):
-                words += [piece[at : at + 2] for at in range(len(piece) - 1)]
-                if len(piece) == 1 or self._single_last:
-                    words.append(piece[-1])
-            elif _LETTER.match(piece):
-                words += filter(None, _split_identifier(piece))
-            elif unicodedata.category(piece) in _SYMBOLS_KEPT:
-                words.append(piece)
-        forms = " ".join(words)
+        word = run.strip(_BESIDE_WORDS)
+        if word.isascii() and word.isalpha() and (word[1:].islower() or word.isupper()):
+            forms = stem(word)  # most runs are one word, maybe with a comma: what follows finds it
+        else:
+            forms = self._find_forms(run)
         if len(run) <= MAX_WORD:
             if len(self) >= _MAX_FORMS:
                 self.clear()
             self[run] = forms
         return forms
+
+    def _find_forms(self, run: str) -> str:
+        script, text, letter = "ascii", run, _WORD
+        if not run.isascii():
+            script, letter = "any", _compile(rf"[\w{_MARKS}]")
+            if _compile(f"[{_MARKS}]").search(run):
+                script, text = "marked", _compile(_PAIRED_RUN).sub(r" \g<0> ", run)
+        words: list[str] = []
+        for piece in _compile_pieces(script).findall(text):
+            if script != "ascii" and _compile(_PAIRED_RUN).match(piece):
+                words += [piece[at : at + 2] for at in range(len(piece) - 1)]
+                if len(piece) == 1 or self._single_last:
+                    words.append(piece[-1])
+            elif letter.match(piece):
+                words += filter(None, _split_identifier(piece))
+            elif unicodedata.category(piece) in _SYMBOLS_KEPT:
+                words.append(piece)
+        return " ".join(words)
 
 
 _MAX_FORMS = 100_000
@@ -113,7 +122,7 @@ _stored_forms, _query_forms = _Forms(single_last=True), _Forms(single_last=False
 
 def is_spaceless(text: str) -> bool:
     """Return whether a text consists of characters that are indexed in pairs."""
-    return _PAIRED_RUN.fullmatch(text) is not None
+    return not text.isascii() and _compile(_PAIRED_RUN).fullmatch(text) is not None
 
 
 def _split_identifier(raw: str) -> tuple[str, ...]:
