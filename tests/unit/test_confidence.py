@@ -28,6 +28,7 @@ from muisti.recall.evidence import (
     find_words,
     match_passage,
     rate_names,
+    space_forms,
     weigh_pairs,
 )
 from muisti.recall.word_weights import LEAST, PAIR, weigh_word
@@ -132,7 +133,7 @@ def match(body: str, title: str = "") -> dict[str, float]:
     """Return what a text matches of the words `alpha` and `beta`."""
     weights = {"alpha": 1.0, "beta": 1.0}
     forms = find_forms(weights, [])
-    places = find_words(" ".join(body.split()), forms)
+    places = find_words(" ".join(body.split()), space_forms(forms))
     return match_passage(Words(title, "", body), places, weights, forms)
 
 
@@ -147,7 +148,7 @@ def test_words_count_together_only_within_a_passage() -> None:
 
 def weigh(body: list[str], weights: dict[str, float]) -> float:
     """Return the weight of the pairs in a text."""
-    places = find_words(" ".join(body), find_forms(weights, []))
+    places = find_words(" ".join(body), space_forms(find_forms(weights, [])))
     return weigh_pairs(places, weights, find_pairs(weights))
 
 
@@ -155,7 +156,7 @@ def weigh(body: list[str], weights: dict[str, float]) -> float:
 def test_words_are_found_where_they_are(body: list[str]) -> None:
     forms = find_forms({"old": 1.0, "harbour": 1.0}, [])
     expected = [(at, forms[word]) for at, word in enumerate(body) if word in forms]
-    assert find_words(" ".join(body), forms) == expected
+    assert find_words(" ".join(body), space_forms(forms)) == expected
 
 
 @pytest.mark.parametrize(

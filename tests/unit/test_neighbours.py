@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muisti.ports import Term
-from muisti.ports.columns import CandidateTable
+from muisti.ports.columns import CandidateTable, Column
 from muisti.recall import columns
 from muisti.recall.columns import ArrayColumns, ListColumns
 from muisti.recall.neighbours import Neighbourhood
@@ -29,11 +29,10 @@ def a_table(
 ) -> CandidateTable:
     """The texts of one session, or each by itself; the first `count` are candidates."""
     total = len(lengths)
-    sides = []
+    sides: Column = ()
     if in_session:
-        for step in (-1, -2, 1, 2):
-            at = [n + step if 0 <= n + step < total else total for n in range(count)]
-            sides.append(make.index(at))
+        steps = [[n + step for n in range(count)] for step in (-1, -2, 1, 2)]
+        sides = make.index([[at if 0 <= at < total else total for at in row] for row in steps])
     zeros = make.make([0.0] * count)
     return CandidateTable(
         keys=list(range(count)),
@@ -48,7 +47,7 @@ def a_table(
         sessions=make.index([0] * count if in_session else range(count)),
         session_count=1 if in_session else count,
         speakers=[""],
-        speaker=[0] * count,
+        speaker=make.index([0] * count),
     )
 
 

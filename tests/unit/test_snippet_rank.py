@@ -28,8 +28,9 @@ from muisti.recall.features import (
 )
 from muisti.recall.fuse import standardise
 from muisti.recall.query import ParsedQuery
+from muisti.recall.query_embedding import QueryEmbedding
 from muisti.recall.rank import explain_result, rank
-from muisti.recall.retrieve import QueryEmbedding, Retrieval
+from muisti.recall.retrieve import Retrieval
 from muisti.recall.snippet import LENGTH, make_snippet
 from muisti.recall.speaker import find_speaker, remove_names
 from muisti.text.time_expressions.question import When, parse_when

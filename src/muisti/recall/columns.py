@@ -62,6 +62,8 @@ class ListColumn:
         values = self.values
         if isinstance(places, int):
             return values[places]
+        if isinstance(places, slice):
+            return ListColumn(values[places])
         return ListColumn([values[place] for place in places])
 
     def __len__(self) -> int:
@@ -70,6 +72,10 @@ class ListColumn:
     def sum(self) -> float:
         """Return the sum."""
         return sum(self.values)
+
+    def dot(self, other: ListColumn) -> float:
+        """Return the sum of the products."""
+        return float(sum(map(operator.mul, self.values, other.values)))
 
     def tolist(self) -> list[float]:
         """Return the numbers."""
@@ -90,8 +96,8 @@ class ListColumns:
             column[place] = value
         return ListColumn(column)
 
-    def index(self, places: Sequence[int]) -> Any:
-        """Return places by which a column can be indexed."""
+    def index(self, places: Sequence[int] | Sequence[Sequence[int]]) -> Any:
+        """Return places by which a column can be indexed, or several rows of them."""
         return places
 
     def maximum(self, column: Numbers, other: Numbers | float) -> Numbers:
@@ -128,17 +134,43 @@ class ListColumns:
         filled = [low if math.isnan(value) else value for value in column.values]
         return ListColumn(filled), max(known)
 
-    def find_group_maxima(
-        self, column: Numbers, groups: Any, count: int, least: float = 0.0
-    ) -> Numbers:
-        """Return the largest number of each group, at least `least`.
+    def group(self, groups: Any, count: int) -> Any:
+        """Return `count` groups for `find_group_maxima`.
 
         `groups` has the group of each number; no group is empty.
         """
+        return groups, count
+
+    def find_group_maxima(self, column: Numbers, grouped: Any, least: float = 0.0) -> Numbers:
+        """Return the largest number of each group, at least `least`."""
+        groups, count = grouped
         best = [least] * count
         for value, group in zip(column.values, groups, strict=True):
             best[group] = max(best[group], value)
         return ListColumn(best)
+
+    def share_sides(self, short: Numbers, sides: Any, own: Numbers) -> Any:
+        """Return the share to which each neighbour counts, in rows as `sides` has them.
+
+        It is the product of `short` of the text, of the neighbour, and of what is between them.
+        """
+        shares = []
+        for near, far in ((0, 1), (2, 3)):
+            share = own * short[sides[near]]
+            shares += [share, share * short[sides[far]]]
+        return shares
+
+    def sum_sides(
+        self, column: Numbers, sides: Any, shares: Any, factors: Sequence[float] = (1, 1, 1, 1)
+    ) -> Numbers:
+        """Return the sum of the numbers of neighbours, each times its share.
+
+        `factors`: one for each row of `sides`.
+        """
+        total: Numbers = 0.0
+        for at, share, factor in zip(sides, shares, factors, strict=True):
+            total = share * column[at] * factor + total
+        return total
 
     def stack(self, weighted: Sequence[tuple[Numbers, float]]) -> Iterable[tuple[Numbers, Any]]:
         """Return columns and their weights; those of arrays are rows of one array."""
@@ -148,14 +180,17 @@ class ListColumns:
         """Return the numbers at places, of each row if columns are stacked."""
         return column[places]
 
+    def take_sides(self, sides: Any, places: Sequence[int]) -> list[list[int]]:
+        """Return the numbers of all rows of `sides` at each of these places."""
+        return [[side[place] for side in sides] for place in places]
+
     def sum_rows(self, column: Numbers) -> Numbers:
         """Return the sum of stacked columns."""
         return column
 
-    def sort_descending(self, column: Numbers, ties: Numbers) -> list[int]:
-        """Return all places, that of the largest number first; of equal ones, by `ties`."""
-        values, later = column.values, ties.values
-        return sorted(range(len(values)), key=lambda at: (-values[at], -later[at]))
+    def sort_descending(self, column: Numbers) -> list[int]:
+        """Return all places, that of the largest number first."""
+        return sorted(range(len(column)), key=column.values.__getitem__, reverse=True)
 
 
 class ArrayColumns(ListColumns):
@@ -177,8 +212,8 @@ class ArrayColumns(ListColumns):
             column[[*values]] = [*values.values()]
         return column
 
-    def index(self, places: Sequence[int]) -> Any:
-        """Return places by which a column can be indexed."""
+    def index(self, places: Sequence[int] | Sequence[Sequence[int]]) -> Any:
+        """Return places by which a column can be indexed, or several rows of them."""
         return self._numpy.array(places, self._numpy.intp)
 
     def maximum(self, column: Numbers, other: Numbers | float) -> Numbers:
@@ -209,43 +244,67 @@ class ArrayColumns(ListColumns):
         """Return the numbers with the smallest for each NaN, and the largest; None: all are NaN."""
         if not len(column):
             return None
-        if math.isnan(column.sum()):
+        largest = float(self._numpy.maximum.reduce(column))
+        if math.isnan(largest):
             is_unknown = self._numpy.isnan(column)
             if is_unknown.all():
                 return None
             column = self._numpy.where(is_unknown, column[~is_unknown].min(), column)
-        return column, float(column.max())
+            largest = float(column.max())
+        return column, largest
 
-    def find_group_maxima(
-        self, column: Numbers, groups: Any, count: int, least: float = 0.0
-    ) -> Numbers:
-        """Return the largest number of each group, at least `least`.
+    def group(self, groups: Any, count: int) -> Any:
+        """Return `count` groups for `find_group_maxima`."""
+        sizes = self._numpy.bincount(groups, minlength=count)
+        return groups.argsort(), sizes.cumsum() - sizes
 
-        `groups` has the group of each number; no group is empty.
-        """
-        order = groups.argsort(kind="stable")
-        starts = groups[order].searchsorted(self._numpy.arange(count))
+    def find_group_maxima(self, column: Numbers, grouped: Any, least: float = 0.0) -> Numbers:
+        """Return the largest number of each group, at least `least`."""
+        order, starts = grouped
         best = self._numpy.maximum.reduceat(column[..., order], starts, axis=-1)
         return self._numpy.maximum(best, least)
+
+    def share_sides(self, short: Numbers, sides: Any, own: Numbers) -> Any:
+        """Return the share to which each neighbour counts, in rows as `sides` has them."""
+        shares = short[sides]
+        shares[1] *= shares[0]
+        shares[3] *= shares[2]
+        shares *= own
+        return shares
+
+    def sum_sides(
+        self, column: Numbers, sides: Any, shares: Any, factors: Sequence[float] = ()
+    ) -> Numbers:
+        """Return the sum of the numbers of neighbours, each times its share; of each row."""
+        if factors:
+            shares = shares * self._numpy.array(factors)[:, None]
+        return self._numpy.add.reduce(column[..., sides] * shares, axis=-2)
 
     def stack(self, weighted: Sequence[tuple[Numbers, float]]) -> Iterable[tuple[Numbers, Any]]:
         """Return columns and their weights; those of arrays are rows of one array."""
         if not weighted:
             return ()
         stacked, weights = zip(*weighted, strict=True)
-        return ((self._numpy.stack(stacked), self._numpy.array(weights)[:, None]),)
+        return ((self._numpy.array(stacked), self._numpy.array(weights)[:, None]),)
 
     def take(self, column: Numbers, places: Any) -> Numbers:
         """Return the numbers at places, of each row if columns are stacked."""
         return column[..., places]
 
+    def take_sides(self, sides: Any, places: Sequence[int]) -> list[list[int]]:
+        """Return the numbers of all rows of `sides` at each of these places."""
+        if not len(sides):
+            return [[] for _ in places]
+        rows: list[list[int]] = sides[:, places].T.tolist()
+        return rows
+
     def sum_rows(self, column: Numbers) -> Numbers:
         """Return the sum of stacked columns."""
-        return column.sum(axis=0)
+        return self._numpy.add.reduce(column, axis=0)
 
-    def sort_descending(self, column: Numbers, ties: Numbers) -> list[int]:
-        """Return all places, that of the largest number first; of equal ones, by `ties`."""
-        order: list[int] = self._numpy.lexsort((-ties, -column)).tolist()
+    def sort_descending(self, column: Numbers) -> list[int]:
+        """Return all places, that of the largest number first."""
+        order: list[int] = (-column).argsort().tolist()
         return order
 
 

@@ -17,9 +17,10 @@ import math
 from collections.abc import Sequence
 from itertools import accumulate
 from operator import mul
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from muisti.recall.evidence import Evidence
+if TYPE_CHECKING:
+    from muisti.recall.evidence import Evidence
 
 FIRST = 10
 """How many results are compared with one another. Further ones hardly ever answer."""

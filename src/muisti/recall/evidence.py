@@ -130,38 +130,34 @@ def measure_evidence(inputs: RankingInputs, ranked: Ranked) -> Evidence:
 
 
 def _measure(inputs: RankingInputs, hit: Ranked, ranked: Ranked) -> Evidence:
-    table = inputs.retrieval.table
+    retrieval, position = inputs.retrieval, hit.position
     weights = inputs.query_weights
     total = inputs.query_weight
     in_time = 0.0
     if inputs.query.when is not None:
         total += TIME
-        in_time = TIME * float(inputs.closeness[hit.position])
-    missing = len(table.lengths) - 1
-    sides = [int(side[hit.position]) for side in table.sides]
-    around = [position for position in sides if position != missing]
-    text = inputs.retrieval.texts.get(hit.candidate.memory_id)
+        in_time = TIME * float(inputs.closeness[position])
+    around = inputs.get_around(position)
+    text = retrieval.texts.get(hit.candidate.memory_id)
     body = text.body if text else ""
-    places = find_words(body, inputs.query_forms)
+    places = find_words(body, inputs.sought_forms)
     if text is None:
         own = dict.fromkeys(weights.keys() & inputs.explain_match(hit).words, 1.0)
     else:
         own = match_passage(text, places, weights, inputs.query_forms)
-    together = dict(own)
-    for neighbour in around:
-        if table.bodies[neighbour] <= PASSAGE:  # all of it is one passage
-            for word, part in inputs.find_counted(neighbour).items():
-                together[word] = max(part, together.get(word, 0.0))
     matched = sum([weights[word] * part for word, part in own.items()]) + in_time
     matched_around = matched
-    if around:
+    if around.words:
+        together = dict(own)
+        add_matches(together, around.words.items())
         matched_around = in_time + sum([weights[word] * part for word, part in together.items()])
 
-    nearness = _scale(inputs, hit.position)
+    nearness = _scale(inputs, position)
     nearer = 0.0
-    if nearness is not None and around:
-        next_to = [_scale(inputs, position) for position in (sides[0], sides[2])]
+    if nearness is not None and around.is_turn:
+        next_to = [_scale(inputs, around.sides[side]) for side in (0, 2)]
         nearer = max([near - nearness for near in next_to if near is not None], default=0.0)
+    rank = inputs.keyword_ranks.get(position)
     return Evidence(
         nearness,
         matched / total if total else 0.0,
@@ -169,34 +165,89 @@ def _measure(inputs: RankingInputs, hit: Ranked, ranked: Ranked) -> Evidence:
         matched,
         ranked.get_contribution("speaker") > 0,
         nearer,
-        bool(around),
+        around.is_turn,
         body.count(" ") + 1 if body else 0,
         weigh_pairs(places, weights, inputs.query_pairs),
         rate_names(own, inputs.query_names),
-        1 / rank if (rank := inputs.keyword_ranks.get(hit.position)) else 0.0,
+        1 / rank if rank else 0.0,
     )
 
 
 def _scale(inputs: RankingInputs, position: int) -> float | None:
     """Return where a cosine lies between the model's background, 0, and 1."""
     cosines = inputs.retrieval.cosines
-    cosine = cosines[position] if cosines else math.nan
+    cosine = float(cosines[position]) if len(cosines) else math.nan
     if math.isnan(cosine):
         return None
     background = inputs.retrieval.embedding.background
     return min(1.0, max(0.0, (cosine - background) / (1 - background)))
 
 
+class Around(NamedTuple):
+    """The neighbours of a text."""
+
+    sides: Sequence[int]
+    """Their positions, as `CandidateTable.sides` has them; empty if no candidate has any."""
+    is_turn: bool
+    """Whether there are any."""
+    words: Mapping[str, float]
+    """The words of the query that short ones have, and how well they match."""
+
+
+def find_around(inputs: RankingInputs, positions: Sequence[int]) -> dict[int, Around]:
+    """Return the neighbours of texts by the texts' positions."""
+    table, columns = inputs.retrieval.table, inputs.retrieval.columns
+    missing = len(table.lengths) - 1
+    sides = columns.take_sides(table.sides, positions)
+    beside = list({at for row in sides for at in row if at != missing})
+    bodies = columns.take(table.bodies, columns.index(beside)).tolist()
+    # All of a short text is one passage.
+    short = [at for at, length in zip(beside, bodies, strict=True) if length <= PASSAGE]
+    words: dict[int, dict[str, float]] = {at: {} for at in short}
+    at_short = columns.index(short)
+    for word, forms in inputs.query_forms.items() if short else ():
+        column = table.counts.get(word)
+        if column is not None:
+            counts = columns.take(column, at_short).tolist()
+            for at, count in zip(short, counts, strict=True):
+                if count:
+                    add_matches(words[at], forms)
+    around = {}
+    for position, row in zip(positions, sides, strict=True):
+        found: dict[str, float] = {}
+        for at in row:
+            if words.get(at):
+                add_matches(found, words[at].items())
+        around[position] = Around(row, any(at != missing for at in row), found)
+    return around
+
+
+def add_matches(found: dict[str, float], matches: Iterable[tuple[str, float]]) -> None:
+    """Add words of the query to those that were found, each as well as it matches best."""
+    for word, part in matches:
+        if part > found.get(word, 0.0):
+            found[word] = part
+
+
 Places = Sequence[tuple[int, Sequence[tuple[str, float]]]]
 """Where a body has words of the query: which ones, and how well."""
 
 
-def find_words(body: str, forms: Forms) -> Places:
-    """Return where a body has words of the query. It has its words with a space between them."""
+def space_forms(forms: Forms) -> list[tuple[str, Sequence[tuple[str, float]]]]:
+    """Return the words of a query between spaces, with the words that they match."""
+    return [(f" {word} ", matches) for word, matches in forms.items()]
+
+
+def find_words(
+    body: str, sought_forms: Iterable[tuple[str, Sequence[tuple[str, float]]]]
+) -> Places:
+    """Return where a body has words of the query. It has its words with a space between them.
+
+    `sought_forms` is what `space_forms` returns.
+    """
     spaced = f" {body} "
     places: list[tuple[int, Sequence[tuple[str, float]]]] = []
-    for word, matches in forms.items():
-        sought = f" {word} "
+    for sought, matches in sought_forms:
         number = last = 0
         at = spaced.find(sought)
         while at >= 0:
@@ -255,21 +306,18 @@ def match_passage(
     always: dict[str, float] = {}
     if text.title or text.labels:
         for token in f"{text.title} {text.labels}".split():
-            for word, part in forms.get(token, ()):
-                always[word] = max(part, always.get(word, 0.0))
+            if token in forms:
+                add_matches(always, forms[token])
     blocks: dict[int, dict[str, float]] = {}
     for at, matches in places:
-        block = blocks.setdefault(at // (PASSAGE // 2), {})
-        for word, part in matches:
-            block[word] = max(part, block.get(word, 0.0))
+        add_matches(blocks.setdefault(at // (PASSAGE // 2), {}), matches)
     if len(blocks) == 1 and not always:
         return next(iter(blocks.values()))
     best, best_weight = always, -1.0
     for number, block in blocks.items():  # a passage is a block with the one before it
         found = dict(always)
         for part_of in (block, blocks.get(number - 1, _NONE)):
-            for word, part in part_of.items():
-                found[word] = max(part, found.get(word, 0.0))
+            add_matches(found, part_of.items())
         weight = sum(weights[word] * part for word, part in found.items())
         if weight > best_weight:
             best, best_weight = found, weight

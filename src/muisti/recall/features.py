@@ -19,7 +19,15 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from muisti.model import Signal
-from muisti.recall.evidence import find_capitalised, find_forms, find_pairs, weigh_query
+from muisti.recall.evidence import (
+    Around,
+    find_around,
+    find_capitalised,
+    find_forms,
+    find_pairs,
+    space_forms,
+    weigh_query,
+)
 from muisti.recall.fuse import standardise
 from muisti.recall.matching import NO_MATCH, Matched, explain_match
 from muisti.recall.speaker import score_speakers
@@ -83,6 +91,7 @@ class RankingInputs:
         self.spelling = spelling or {}
         self.rrf_k = rrf_k
         self._matched: dict[int, Matched] = {}
+        self._around: dict[int, Around] = {}
         self.noted_features: Sequence[Feature] = FEATURES
         """Those that may be named in `why`."""
 
@@ -108,9 +117,9 @@ class RankingInputs:
     def speakers(self) -> set[str]:
         """The speakers of the candidates."""
         table = self.retrieval.table
-        allowed = self.allowed
-        numbers = table.speaker if allowed is None else [table.speaker[at] for at in allowed]
-        return {table.speakers[number] for number in set(numbers)} - {""}
+        if self.allowed is None:
+            return {*table.speakers} - {""}
+        return {table.speakers[table.speaker[at]] for at in self.allowed} - {""}
 
     @cached_property
     def query_weights(self) -> dict[str, float]:
@@ -138,19 +147,19 @@ class RankingInputs:
         return find_capitalised(self.query.text, self.query_weights)
 
     @cached_property
-    def counted_forms(self) -> list[tuple[Numbers, list[tuple[str, float]]]]:
-        """The columns of `query_forms`: how often each text has a word, and what it matches."""
-        counts = self.retrieval.table.counts
-        return [(counts[word], forms) for word, forms in self.query_forms.items() if word in counts]
+    def sought_forms(self) -> list[tuple[str, Sequence[tuple[str, float]]]]:
+        """The words of `query_forms` between spaces, as `find_words` takes them."""
+        return space_forms(self.query_forms)
 
-    def find_counted(self, position: int) -> dict[str, float]:
-        """Return the words of the query that a text has anywhere, and how well they match."""
-        found: dict[str, float] = {}
-        for column, forms in self.counted_forms:
-            if column[position]:
-                for word, part in forms:
-                    found[word] = max(part, found.get(word, 0.0))
-        return found
+    def get_around(self, position: int) -> Around:
+        """Return the neighbours of a text, and the words of the query that they have."""
+        if position not in self._around:
+            self.look_around([position])
+        return self._around[position]
+
+    def look_around(self, positions: Sequence[int]) -> None:
+        """Look at the neighbours of all texts that are shown, so that it is done once."""
+        self._around.update(find_around(self, positions))
 
     def explain_match(self, ranked: Ranked) -> Matched:
         """Return the words by which a text that is shown matched the query."""
@@ -204,8 +213,9 @@ class Ranked(NamedTuple):
 
     def get_contribution(self, feature: str) -> float:
         """Return weight × score of one feature."""
-        if feature in self.by_row:
-            return self.by_row[feature]
+        contribution = self.by_row.get(feature)
+        if contribution is not None:
+            return contribution
         column = self.by_column[feature]
         return column if isinstance(column, float) else float(column[self.position])
 
@@ -231,12 +241,11 @@ class Feature(NamedTuple):
 
     def signal(self, inputs: RankingInputs, ranked: Ranked) -> Signal | None:
         """Return what `why` shows for this feature, or None."""
-        if callable(self.note):
-            return self.note(inputs, ranked)
+        note = self.note
+        if not isinstance(note, str):
+            return note(inputs, ranked)
         contribution = ranked.get_contribution(self.name)
-        if not self.note or not contribution:
-            return None
-        return Signal(self.name, None, contribution, self.note)
+        return Signal(self.name, None, contribution, note) if note and contribution else None
 
 
 # -- Words and meaning, with neighbours and sessions
@@ -348,8 +357,8 @@ def score_speaker(inputs: RankingInputs) -> Numbers | float:
     gains = score_speakers(inputs.query.text, speakers) if speakers else {}
     if not gains:
         return 0.0
-    by_number = [gains.get(name, 0.0) for name in table.speakers]
-    return inputs.retrieval.columns.make([by_number[number] for number in table.speaker])
+    by_number = inputs.retrieval.columns.make([gains.get(name, 0.0) for name in table.speakers])
+    return by_number[table.speaker]
 
 
 def score_time(inputs: RankingInputs) -> Numbers | float:
@@ -390,8 +399,10 @@ def compute_recency(ages: Numbers | float) -> Numbers:
 
 def note_prior(_: RankingInputs, ranked: Ranked) -> Signal:
     """Show the contribution, and its maximum."""
-    note = f"salience, importance and recency; at most {PRIOR:g}"
-    return Signal("prior", None, round(ranked.get_contribution("prior"), 4), note)
+    return Signal("prior", None, round(ranked.get_contribution("prior"), 4), _PRIOR_NOTE)
+
+
+_PRIOR_NOTE = f"salience, importance and recency; at most {PRIOR:g}"
 
 
 def score_validity(inputs: RankingInputs, candidate: Candidate) -> float:

@@ -73,6 +73,7 @@ OPTIONS = {
 """All options by name, without other names of the same option."""
 FILTERED = tuple(field for field in FIELDS if field.match is not None)
 """The fields that a list or a search can be filtered by."""
+_TYPES = tuple(EntryType)
 _ORDERS: dict[tuple[str, str], Order] = {
     ("created_at", "asc"): "created_at",
     ("created_at", "desc"): "created_at_desc",
@@ -100,19 +101,20 @@ def to_filter(settings: Settings, options: FilterOptions, *, all_sessions: bool 
     if isinstance(least, bool) or not isinstance(least, int | float) or not 0 <= least <= 1:
         raise InvalidRequest("min_salience", least, "must be a number between 0 and 1")
     sources = _to_texts("source", options.get("source"))
-    types = [name for name in sources if name in tuple(EntryType)]
-    documents = tuple(name for name in sources if name not in tuple(EntryType))
+    types = [name for name in sources if name in _TYPES]
+    documents = tuple(name for name in sources if name not in _TYPES)
     if documents and EntryType.DOCUMENT not in types:
         types.append(EntryType.DOCUMENT.value)
     with report_names(options):
         fields = {
-            field.filter_name: _parse_field(field, values.get(field.name), settings)
+            field.filter_name: _parse_field(field, values[field.name], settings)
             for field in FILTERED
+            if values.get(field.name) is not None
         }
-    if fields["user"] is None and session_id is None:
-        fields["user"] = settings.user or None
-    if fields["user"] == ALL:
-        fields["user"] = None
+    user = fields.get("user")
+    if user is None and session_id is None:
+        user = settings.user or None
+    fields["user"] = None if user == ALL else user
     return Filter(
         project=None if project == ALL else project,
         unfiled=bool(options.get("unfiled", False)),

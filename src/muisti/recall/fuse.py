@@ -34,7 +34,7 @@ def standardise(
     count = max(1, len(chosen))
     mean = chosen.sum() / count
     chosen = chosen - mean
-    spread = math.sqrt((chosen * chosen).sum() / count)
+    spread = math.sqrt(chosen.dot(chosen) / count)
     values = chosen if among is None else values - mean
     return values / max(spread, least, least_share * largest, 1e-9)
 

@@ -6,12 +6,13 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from muisti.errors import InvalidRequest, MemoryNotFound
-from muisti.model import CompactResult, EntryType, Filter, FoundMemories, Memory, SearchResult
+from muisti.model import EntryType, FoundMemories
 from muisti.model.validity import is_outdated
 from muisti.ports.lookups import ID
 from muisti.ports.scope import check_visible, filter_visible
 
 if TYPE_CHECKING:
+    from muisti.model import CompactResult, Filter, Memory, SearchResult
     from muisti.ports import Services
 
 MAX_LIMIT = 1000
@@ -19,6 +20,8 @@ MAX_LIMIT = 1000
 
 def to_compact(results: Sequence[SearchResult]) -> list[CompactResult]:
     """Return search results as IDs, titles and scores only."""
+    from muisti.model import CompactResult
+
     return [
         CompactResult(
             r.memory.id,
@@ -67,6 +70,8 @@ def build_timeline(
 
     Raises MemoryNotFound, InvalidRequest.
     """
+    from muisti.model import CompactResult
+
     check_visible(services, [memory_id], where)
     anchor = require_entry(services, memory_id)
     for option, value in (("before", before), ("after", after)):
@@ -110,7 +115,7 @@ def find_outdated(
         memories = services.index.get_many(list(ids), include_deleted=True)
         successors = _find_successors(services, memories)
         new_ids = [new_id for new_id in successors.values() if new_id is not None]
-        if where.is_scoped:
+        if where.is_scoped or not where.all_sessions:
             new_ids = filter_visible(services, new_ids, where)
         replacements = {memory.id: memory for memory in services.index.get_many(new_ids)}
     return {

@@ -46,7 +46,7 @@ def rate_matches(matches: Iterable[FoundText], terms: Sequence[Term]) -> dict[Ke
     """Return the hits with scores that are comparable between queries."""
     # The highest possible bm25 for this query.
     best = max(1e-6, sum(term.weight for term in terms)) * (K1 + 1)
-    return {match.key: LexicalHit(min(1.0, match.score / best)) for match in matches}
+    return {key: LexicalHit(score / best if score < best else 1.0) for key, score, *_ in matches}
 
 
 def explain_match(words: Words, terms: Sequence[Term]) -> Matched:

@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from muisti.recall.columns import ListColumns, Numbers
-
 if TYPE_CHECKING:
     from muisti.ports import Term
     from muisti.ports.columns import CandidateTable
+    from muisti.recall.columns import ListColumns, Numbers
 
 OWN = 3.0
 """A memory's own words count this many times as much as a neighbour's."""
@@ -40,24 +39,20 @@ class Neighbourhood:
     def __init__(self, table: CandidateTable, columns: ListColumns) -> None:
         self._table = table
         self._columns = columns
-        self._own = columns.index(range(len(table.keys)))
+        self._own = slice(len(table.keys))
         self._lengths = columns.maximum(table.lengths, 0.0)
         self._indexed = columns.is_positive(table.lengths + 1.0)
-        self._shares: list[Numbers] = []
-        """The share to which each neighbour counts, by side and step."""
-        if table.sides:
+        self._sessions = columns.group(table.sessions, table.session_count)
+        self._has_sides = len(table.sides) > 0
+        if self._has_sides:
             short = score_shortness(self._lengths, columns) * self._indexed
-            own = short[self._own]
-            for near, far in ((0, 1), (2, 3)):
-                share = own * short[table.sides[near]]
-                self._shares += [share, share * short[table.sides[far]]]
+            self._shares = columns.share_sides(short, table.sides, short[self._own])
 
     def _add_sides(self, column: Numbers, own: float) -> Numbers:
         """Return the numbers of candidates, `own` times, with those of their neighbours."""
-        take = self._columns.take
-        total = take(column, self._own) * own
-        for at, share in zip(self._table.sides, self._shares, strict=True):
-            total = total + take(column, at) * share
+        total = self._columns.take(column, self._own) * own
+        if self._has_sides:
+            total = total + self._columns.sum_sides(column, self._table.sides, self._shares)
         return total
 
     def _count(self, term: Term) -> Numbers | None:
@@ -92,7 +87,7 @@ class Neighbourhood:
         dampening = (lengths * (_B / average) + (1 - _B)) * _K1
         average = max(1.0, self._lengths.sum() / max(1.0, self._indexed.sum()))
         own_dampening = (self._lengths[self._own] * (_B / average) + (1 - _B)) * _K1
-        covered = columns.make([0.0] * table.session_count)
+        covered: Numbers | None = None
         found = [
             (column, term.weight) for term in terms if (column := self._count(term)) is not None
         ]
@@ -101,11 +96,11 @@ class Neighbourhood:
             words = words + columns.sum_rows(total * weight / (total + dampening)) * (_K1 + 1)
             own = columns.take(column, self._own)
             score = own * weight / (own + own_dampening)
-            best = columns.find_group_maxima(score, table.sessions, table.session_count)
-            covered = covered + columns.sum_rows(best)
+            best = columns.sum_rows(columns.find_group_maxima(score, self._sessions))
+            covered = best if covered is None else covered + best
         if count < len(table.keys):
             words = columns.replace_unknown(words, own_indexed, float("nan"))
-        return words, covered[table.sessions]
+        return words, own_indexed * 0.0 if covered is None else covered[table.sessions]
 
     def score_vectors(self, cosines: Numbers) -> Numbers | None:
         """Return the cosine of each candidate, averaged with those of its neighbours.
@@ -121,23 +116,20 @@ class Neighbourhood:
             return None
         values = columns.replace_unknown(cosines, known, 0.0)
         total = values[self._own]
-        weight = total * 0.0 + 1.0
-        for at, share, part in zip(self._table.sides, self._shares, _PARTS, strict=False):
-            counting = share * known[at] * part
-            total = total + counting * values[at]
-            weight = weight + counting
-        total = total / weight
+        if self._has_sides:
+            sides, shares = self._table.sides, self._shares
+            weight = columns.sum_sides(known, sides, shares, _PARTS) + 1.0
+            total = (total + columns.sum_sides(values, sides, shares, _PARTS)) / weight
         if count < len(total):
             total = columns.replace_unknown(total, scored, float("nan"))
         return total
 
     def score_sessions_by_vectors(self, cosines: Numbers) -> Numbers:
         """Return the best cosine in each candidate's session; NaN if it has no vectors."""
-        columns, table = self._columns, self._table
+        columns = self._columns
         own = cosines[self._own]
         values = columns.replace_unknown(own, columns.is_known(own), _NONE)
-        count = table.session_count
-        best = columns.find_group_maxima(values, table.sessions, count, _NONE)[table.sessions]
+        best = columns.find_group_maxima(values, self._sessions, _NONE)[self._table.sessions]
         return columns.replace_unknown(best, columns.is_positive(best - _NONE), float("nan"))
 
 

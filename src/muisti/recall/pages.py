@@ -14,8 +14,9 @@ from muisti.ports.columns import UnusableColumns
 from muisti.recall import confidence
 from muisti.recall.evidence import Evidence, measure_evidence
 from muisti.recall.features import Ranked, RankingInputs
+from muisti.recall.query_embedding import QueryEmbedding
 from muisti.recall.rank import rank
-from muisti.recall.retrieve import POOL, QueryEmbedding, Retrieval, retrieve
+from muisti.recall.retrieve import POOL, Retrieval, retrieve
 from muisti.recall.row_search import RowSearch
 
 if TYPE_CHECKING:
@@ -91,6 +92,7 @@ def find_hits(
         shown = [one for hit in some for one in (hit, hit.instead_of) if one is not None]
         ids = dict.fromkeys(one.candidate.memory_id for one in shown)
         inputs.retrieval.texts.update(services.index.get_words(list(ids)))
+        inputs.look_around([one.position for one in shown])
         evidence += [measure_evidence(inputs, one) for one in some]
     constants = confidence.choose_constants(query.mode, evidence)
     scores = confidence.estimate(evidence, constants)

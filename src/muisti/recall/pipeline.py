@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from muisti.model import Filter, SearchResult, SearchResults
+from muisti.model import SearchResults
 from muisti.recall.confidence import rate_similarity
 from muisti.recall.evidence import choose_background
 from muisti.recall.lookups import require_entry, validate_limit
@@ -23,10 +23,11 @@ from muisti.recall.query import (
     split_query,
     validate_mode,
 )
+from muisti.recall.query_embedding import QueryEmbedding, count_search, start_embedding
 from muisti.recall.results import read_results
-from muisti.recall.retrieve import QueryEmbedding
 
 if TYPE_CHECKING:
+    from muisti.model import Filter, SearchResult
     from muisti.ports import Services
 
 
@@ -43,7 +44,7 @@ def search(
     "Yesterday" in the query is relative to `asked_at`, or to now if that is None.
     """
     limit = services.settings.search_limit if limit is None else validate_limit(limit)
-    with services.index.snapshot():
+    with count_search(), services.index.snapshot():
         found = find(services, query, where, limit, mode, asked_at)
         results = read_results(services, found.hits)
     used_mode = "keyword" if found.embedding.vector is None else mode
@@ -63,8 +64,9 @@ def find(
     query = clean_query(query)
     mode = validate_mode(mode)
     now = asked_at or services.clock.now()
+    started = start_embedding(services, query) if mode == "hybrid" else None
     spelling = spell_words(query)
-    parsed = parse_query(services, query, mode, now)
+    parsed = parse_query(services, query, mode, now, started)
     found = find_hits(services, parsed, where, limit, now, spelling=spelling)
     if mode == "vector" and found.embedding.vector is None:
         # Nothing to compare with: fall back to keywords.

@@ -12,13 +12,14 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from muisti.errors import InvalidRequest
-from muisti.ports import Frequencies, Term
+from muisti.ports import Term
 from muisti.recall.matching import find_similar_words
 from muisti.text.stop_words import remove_stop_words
 from muisti.text.tokens import is_spaceless, tokenize
 
 if TYPE_CHECKING:
-    from muisti.ports import Services
+    from muisti.ports import Frequencies, Services
+    from muisti.recall.query_embedding import StartedEmbedding
     from muisti.text.time_expressions.question import When
 
 MODES = ("hybrid", "vector", "keyword")
@@ -51,6 +52,8 @@ class ParsedQuery:
     when: When | None = None
     words: Sequence[str] = ()
     """All of its index words but stop words, also those that no memory has."""
+    started: StartedEmbedding | None = None
+    """Its embedding, if another thread computes it already."""
 
 
 def validate_mode(mode: str) -> str:
@@ -70,11 +73,17 @@ def clean_query(query: str) -> str:
     return cleaned
 
 
-def parse_query(services: Services, query: str, mode: str, now: datetime) -> ParsedQuery:
-    """Return the words and the time of a query. `retrieve` embeds it later."""
+def parse_query(
+    services: Services,
+    query: str,
+    mode: str,
+    now: datetime,
+    started: StartedEmbedding | None = None,
+) -> ParsedQuery:
+    """Return the words and the time of a query. `retrieve` embeds it unless that was started."""
     words = split_query(query)
     terms = [] if mode == "vector" else find_terms(services, words)
-    return ParsedQuery(query, mode, terms, parse_when(query, now), words)
+    return ParsedQuery(query, mode, terms, parse_when(query, now), words, started)
 
 
 def parse_when(query: str, now: datetime) -> When | None:

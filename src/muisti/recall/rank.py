@@ -20,6 +20,7 @@ FIRST_READ, MORE = 14, 32
 """How many candidates are read first, and then each time that these do not suffice."""
 LIFT = 0.001
 """The least by which a successor ranks above the memory that it replaced."""
+_MESSAGE = EntryType.MESSAGE.value
 RRF_LIFT = 1e-9
 """The same for reciprocal rank fusion: less than the difference between two ranks."""
 
@@ -44,17 +45,20 @@ def sum_features(inputs: RankingInputs) -> Totals:
     retrieval = inputs.retrieval
     by_feature: dict[str, Numbers | float] = {}
     noted: list[features.Feature] = []
-    known = most = retrieval.columns.make([0.0] * len(retrieval.table.keys))
+    known: Numbers = retrieval.table.created_at * 0.0
+    at_most: list[Numbers | float] = []
     for feature in features.FEATURES:
         by_feature[feature.name] = scores = feature.score(inputs) * feature.get_weight(inputs)
-        if not isinstance(scores, float) or scores:
-            most = most + scores
-            if feature.score_row is None:
-                known = known + scores
-        elif not callable(feature.note) and feature.score_row is None:
-            continue  # it scores 0 for all, and says nothing then
-        noted.append(feature)
+        counts = not isinstance(scores, float) or scores
+        if counts and feature.score_row is None:
+            known = known + scores
+        elif counts:
+            at_most.append(scores)
+        # One that scores 0 for all says nothing then, unless it has a note of its own.
+        if callable(feature.note) or (counts and feature.note):
+            noted.append(feature)
     inputs.noted_features = noted
+    most = sum(at_most, known)
     if inputs.rrf_k is not None:
         fused = reciprocal_rank_fusion(retrieval.vector, retrieval.keyword, k=inputs.rrf_k)
         known = most = retrieval.columns.fill(len(retrieval.table.keys), fused)
@@ -71,7 +75,7 @@ def rank(inputs: RankingInputs) -> Iterator[Ranked]:
     columns, table = retrieval.columns, retrieval.table
     totals = sum_features(inputs)
     known, most = totals.known, totals.most
-    order = columns.sort_descending(most, table.created_at)
+    order = columns.sort_descending(most)
     if table.allowed is not None:
         order = [position for position in order if table.allowed[position]]
 
@@ -80,28 +84,28 @@ def rank(inputs: RankingInputs) -> Iterator[Ranked]:
         for one in features.FEATURES
         if one.score_row is not None
     ]
+    by_feature, asked = totals.by_feature, inputs.query.text
 
     def read(positions: Sequence[int]) -> list[Ranked]:
         found = []
         for position, candidate in zip(positions, retrieval.read(positions), strict=True):
-            if _repeats_query(candidate, inputs.query.text):
+            if candidate.origin == _MESSAGE and _repeats_query(candidate, asked):
                 continue
             by_row = {name: weight * score(inputs, candidate) for name, weight, score in of_row}
             score = float(known[position])
             if inputs.rrf_k is None:
                 score += sum(by_row.values())
-            found.append(Ranked(candidate, position, score, totals.by_feature, by_row))
+            found.append(Ranked(candidate, position, score, by_feature, by_row))
         return found
 
-    linked = set(retrieval.linked)
-    if table.allowed is not None:
-        linked = {position for position in linked if table.allowed[position]}
-    ready = read(sorted(linked))
-    if inputs.rrf_k is None:
-        ready = promote_successors(ready, retrieval.successors)
-    else:
-        ready = promote_successors(ready, retrieval.successors, lift=RRF_LIFT, penalty=0.0)
-    unread = [position for position in order if position not in linked]
+    ready: list[Ranked] = []
+    unread = order
+    if retrieval.linked:
+        linked = set(retrieval.linked)
+        unread = [position for position in order if position not in linked]
+        ready = read(sorted(linked.intersection(order)))
+        lift, penalty = (LIFT, EXPIRED) if inputs.rrf_k is None else (RRF_LIFT, 0.0)
+        ready = promote_successors(ready, retrieval.successors, lift=lift, penalty=penalty)
     shown: set[tuple[str, str]] = set()
     start, count = 0, FIRST_READ
     while ready or start < len(unread):
@@ -126,8 +130,11 @@ def _best_first(one: Ranked) -> tuple[float, float, str]:
 
 def explain_result(inputs: RankingInputs, ranked: Ranked) -> tuple[Signal, ...]:
     """Return the signals of a result, for `why`. The last one is the value that it is ranked by."""
-    signals = [feature.signal(inputs, ranked) for feature in inputs.noted_features]
-    shown = [signal for signal in signals if signal is not None]
+    shown = []
+    for feature in inputs.noted_features:
+        signal = feature.signal(inputs, ranked)
+        if signal is not None:
+            shown.append(signal)
     score = round(ranked.score, 6)
     note = "the sum that results are ranked by"
     if inputs.rrf_k is not None:
@@ -138,12 +145,9 @@ def explain_result(inputs: RankingInputs, ranked: Ranked) -> tuple[Signal, ...]:
 
 
 def _repeats_query(candidate: Candidate, query: str) -> bool:
-    """Return whether a candidate is a message that asks the same question: it answers nothing."""
-    return (
-        candidate.origin == EntryType.MESSAGE
-        and candidate.opening.strip() == query.strip()[: len(candidate.opening)]
-        and "?" in query
-    )
+    """Return whether a message asks the same question: it answers nothing."""
+    same = candidate.opening.strip() == query.strip()[: len(candidate.opening)]
+    return same and "?" in query
 
 
 def promote_successors(

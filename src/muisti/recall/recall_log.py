@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from muisti.errors import IndexCorrupt, MuistiError, VaultBusy
 from muisti.model import Event, EventName
-from muisti.ports.store import ChangeSet
+from muisti.ports.change_set import ChangeSet
 
 if TYPE_CHECKING:
     from muisti.ports import Services

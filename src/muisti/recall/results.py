@@ -8,14 +8,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from muisti.errors import IndexCorrupt
-from muisti.model import EntryType, Memory, SearchResult
+from muisti.model import EntryType, SearchResult
 from muisti.model.validity import is_outdated
 from muisti.recall.rank import explain_result
 from muisti.recall.snippet import make_snippet
 from muisti.text.tokens import tokenize
 
 if TYPE_CHECKING:
-    from muisti.model import Message
+    from muisti.model import Memory, Message
     from muisti.ports import Services
     from muisti.recall.pages import Hit
 
@@ -62,8 +62,15 @@ def _make_result(memory: Memory, hit: Hit, message: Message | None) -> SearchRes
     text = memory.content
     if position not in retrieval.keyword and vector_hit is not None:
         text = memory.content[vector_hit.start : vector_hit.end]
-    keywords = [keyword for keyword in memory.keywords if found.intersection(tokenize(keyword))]
-    cosine = retrieval.cosines[position] if retrieval.cosines else math.nan
+    keywords: list[str] = []
+    words = retrieval.texts.get(memory.id)
+    if words is None or not found.isdisjoint(words.labels.split()):  # they have the keywords
+        keywords = [
+            one
+            for one in (*memory.keywords, *memory.hashtags)
+            if not found.isdisjoint(tokenize(one))
+        ]
+    cosine = float(retrieval.cosines[position]) if len(retrieval.cosines) else math.nan
     return SearchResult(
         memory=memory,
         score=hit.score,

@@ -8,18 +8,16 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from muisti.errors import EmbedderProblem
 from muisti.recall.columns import ArrayColumns, ListColumns
-from muisti.recall.evidence import UNKNOWN_BACKGROUND, choose_background
 from muisti.recall.matching import make_literal_hits, rate_matches
 from muisti.recall.neighbours import Neighbourhood
-from muisti.recall.query import MAX_QUERY, MAX_TERMS
+from muisti.recall.query import MAX_TERMS
+from muisti.recall.query_embedding import QueryEmbedding, embed_query, find_serving_space
 from muisti.recall.row_search import RowSearch
-from muisti.recall.speaker import remove_names
 
 if TYPE_CHECKING:
     from muisti.model import Filter
-    from muisti.ports import Candidate, Services, Space, Vector, Words
+    from muisti.ports import Candidate, Services, Words
     from muisti.ports.columns import CandidateTable, ColumnSearch, FoundText, Key
     from muisti.recall.columns import Numbers
     from muisti.recall.matching import LexicalHit
@@ -31,22 +29,6 @@ MAX_BETWEEN = 20
 """How many memories become candidates because they replaced a hit, though they are replaced too.
 More would say nothing new: each differs little from the next.
 """
-
-
-@dataclass(frozen=True, slots=True)
-class QueryEmbedding:
-    """A query's vector and the vector space that it belongs to."""
-
-    vector: Vector | None = None
-    space: Space | None = None
-    weight: float = 0.0
-    """The weight of vectors relative to words."""
-    unrelated: float = -1.0
-    """A hit that is no nearer than this, and has none of the words, is dropped."""
-    background: float = UNKNOWN_BACKGROUND
-    """Up to this cosine a text is most likely unrelated, in every mode."""
-    degraded: str = ""
-    """Why the results are incomplete, or empty."""
 
 
 @dataclass(slots=True)
@@ -76,7 +58,7 @@ class Retrieval:
     """
     linked: Sequence[int] = ()
     """The candidates that replaced another one or were replaced."""
-    cosines: Sequence[float] = ()
+    cosines: Numbers = ()
     """The cosine of the best chunk of every text; NaN without vectors. Empty: none compared."""
     texts: dict[str, Words] = field(default_factory=dict)
     """The index words of the candidates to be shown, by ID."""
@@ -108,15 +90,17 @@ def retrieve(
     ):
         # Look within the named time first: those memories may be few and far down the lists.
         filters = [replace(where, since=when.start, until=when.end), where]
-    keyword: dict[Key, LexicalHit] = {}
-    for filter_ in filters:
-        for key, word_hit in _match_words(search, query, filter_, pool).items():
-            keyword.setdefault(key, word_hit)
+    keyword = _match_words(search, query, filters[0], pool)
+    for filter_ in filters[1:]:
+        keyword = keyword | _match_words(search, query, filter_, pool)
     if embedding is None and query.mode == "keyword":
         embedding = QueryEmbedding()
     elif embedding is None:
+        space = query.started.space if query.started else find_serving_space(services)
         with services.index.release():
-            embedding = _embed_query(services, query, lambda: search.find_speakers(list(keyword)))
+            embedding = embed_query(
+                services, query, space, lambda: search.find_speakers(list(keyword))
+            )
     vector: dict[Key, FoundText] = {}
     if embedding.vector is not None and embedding.space is not None:
         for filter_ in filters:
@@ -140,44 +124,6 @@ def _match_words(
     return make_literal_hits(search.match_literal(query.text, where, pool), query.text)
 
 
-def _embed_query(
-    services: Services, query: ParsedQuery, find_speakers: Callable[[], set[str]]
-) -> QueryEmbedding:
-    """Return the query's vector.
-
-    Names of speakers are removed first. In a conversation a name is nearest to what others say to
-    that person; the feature `speaker` judges by itself who is speaking.
-    """
-    text = query.text[:MAX_QUERY]
-    try:
-        space = next((space for space in services.vectors.spaces() if space.serving), None)
-        embedder = services.embedders(space.identity if space else None)
-        if space is None:
-            if embedder is not None:
-                embedder.identity()  # raises EmbedderProblem with the reason, if it cannot be used
-            no_embedder = services.settings.embedder == "none"
-            degraded = "" if no_embedder else "by keyword only: there are no vectors yet"
-            return QueryEmbedding(degraded=degraded)
-        if embedder is None:
-            missing = f"the model {space.identity.model} that made the vectors is not installed"
-            fix = "run `muisti reindex --vectors`"
-            return QueryEmbedding(degraded=f"by keyword only: {missing}; {fix}")
-        weight = embedder.understands(text)
-        if not weight and query.mode == "hybrid":
-            return QueryEmbedding()
-        vector = embedder.embed_query(remove_names(text, find_speakers()))
-        degraded = services.embedders.fallback
-        if space.missing:
-            count = "1 memory is" if space.missing == 1 else f"{space.missing} memories are"
-            missing = f"{count} not embedded yet and found by keyword only"
-            degraded = f"{degraded}; {missing}" if degraded else missing
-        unrelated = embedder.unrelated if query.mode == "hybrid" else -1.0
-        background = choose_background(embedder.unrelated)
-        return QueryEmbedding(vector, space, weight or 1.0, unrelated, background, degraded)
-    except EmbedderProblem as error:
-        return QueryEmbedding(degraded=f"by keyword only: {error}")
-
-
 def _score_candidates(
     search: ColumnSearch,
     query: ParsedQuery,
@@ -198,7 +144,10 @@ def _score_candidates(
     words = [word for term in query.terms for word in (term.text, *term.alternatives)]
     words = list(dict.fromkeys(words or query.words[:MAX_TERMS]))
     table = search.describe(hits, words, where)
-    positions = {key: position for position, key in enumerate(table.keys)}
+    among = table.keys
+    if not successors and among[: len(hits)] == hits:
+        among = hits  # the others are neighbours
+    positions = {key: position for position, key in enumerate(among)}
     columns: ListColumns = ArrayColumns() if search.is_array else ListColumns()
     retrieval = Retrieval(
         embedding,
@@ -224,7 +173,7 @@ def _score_candidates(
         cosines = search.compute_cosines(table, embedding.space, embedding.vector)
         retrieval.meaning = around.score_vectors(cosines)
         retrieval.session_meaning = around.score_sessions_by_vectors(cosines)
-        retrieval.cosines = cosines.tolist()
+        retrieval.cosines = cosines
     return retrieval
 
 

@@ -46,6 +46,9 @@ class RowSearch:
         """Return the nearest texts, best first."""
         return [FoundText(*hit) for hit in self._vectors.find_nearest(space, query, where, limit)]
 
+    def find_named_speakers(self, query: str) -> None:
+        """Return None: rows would have to be read."""
+
     def find_speakers(self, keys: Sequence[str]) -> set[str]:
         """Return the names of those who speak in texts that were matched."""
         return {find_speaker(self._openings.get(key, "")) for key in keys}
@@ -70,12 +73,13 @@ class RowSearch:
         positions = {id_: position for position, id_ in enumerate(texts)}
         counted = self._index.count_words(self._texts, words)
         size = len(texts) + 1
-        sides = []
+        sides: Column = ()
         if any(one.before or one.after for one in candidates):
+            rows = []
             for side, step in STEPS:
                 ids = (getattr(one, side)[step : step + 1] for one in candidates)
-                at = [positions[some[0]] if some else len(texts) for some in ids]
-                sides.append(columns.index(at))
+                rows.append([positions[some[0]] if some else len(texts) for some in ids])
+            sides = columns.index(rows)
         created = [one.created_at for one in candidates]
         starts = [
             at if one.valid_from is None else one.valid_from
@@ -103,7 +107,7 @@ class RowSearch:
             sessions=columns.index(groups),
             session_count=len(sessions),
             speakers=list(names),
-            speaker=speaker,
+            speaker=columns.index(speaker),
         )
 
     def compute_cosines(self, table: CandidateTable, space: Space, query: Vector) -> Column:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from muisti.text.sentences import find_sentence_ends
 from muisti.text.tokens import tokenize
 
 LENGTH = 500
@@ -19,6 +18,8 @@ def make_snippet(content: str, wanted: frozenset[str], length: int = LENGTH) -> 
     """
     if len(content) <= length:
         return content.strip()
+    from muisti.text.sentences import find_sentence_ends  # slow to import, and most are short
+
     text = content[:_READ]
     edges = [0, *find_sentence_ends(text, lines=True), len(text)]
     sentences = [(begin, end) for begin, end in pairwise(edges) if begin < end]

@@ -8,16 +8,19 @@ said ranks higher.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 from muisti.text.tokens import split_words, tokenize
 
 SELF = 3.0
 """Gain of the user's own messages. High, because assistants write long texts about everything."""
+MOST_PARTS = 4
+"""So many words, or parts between hyphens, of a name are looked for."""
 NAMED = 1.25
 """Gain of messages of the person that the query names."""
 _NAME = r"[^\W\d_][\w.'’-]{0,30}"
 _BOLD = r"(?:\*\*|__)?"
+_RUN = re.compile(r"\w+")
 _PREFIX = re.compile(rf"\s*{_BOLD}({_NAME}(?: {_NAME}){{0,2}}){_BOLD}:{_BOLD}\s")
 _ASKING = frozenset("i my me mine myself we our us ours".split())
 _ANSWERING = frozenset("you your yours".split())
@@ -55,6 +58,19 @@ def score_speakers(query: str, speakers: Iterable[str]) -> dict[str, float]:
         if f" {speaker} " in text or f" {speaker}s " in text
     ]
     return {named[0]: NAMED} if len(named) == 1 else {}
+
+
+def find_named(query: str, names: Container[str]) -> set[str]:
+    """Return those of these names, which are in lower case, that a query has as whole words."""
+    plain = query.casefold()
+    ends = [(word.start(), word.end()) for word in _RUN.finditer(plain)]
+    found = set()
+    for place, (start, _) in enumerate(ends):
+        for _, end in ends[place : place + MOST_PARTS]:
+            name = plain[start:end]
+            if name in names:
+                found.add(name)
+    return found
 
 
 def remove_names(query: str, speakers: Iterable[str]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 from threading import Lock
+from typing import TYPE_CHECKING
 
 from muisti.errors import EmbedderProblem, EmbedderUnavailable, SettingsError
 from muisti.models.embedders.chain import NONE, find_spec, split_chain
@@ -12,10 +13,12 @@ from muisti.models.embedders.guarded import GuardedEmbedder
 from muisti.models.embedders.registry import EMBEDDERS, EmbedderOptions
 from muisti.models.http.breaker import Breaker
 from muisti.models.http.purpose import EMBEDDER
-from muisti.ports import Embedder, Identity
 from muisti.ports.vectors import get_model_identity
 from muisti.ports.waiting import get_wait_left
-from muisti.settings import Settings
+
+if TYPE_CHECKING:
+    from muisti.ports import Embedder, Identity
+    from muisti.settings import Settings
 
 log = logging.getLogger("muisti")
 MOST_HURRIED = 2
@@ -40,11 +43,6 @@ def make_embedder(
     if kind == NONE:
         return None
     return find_spec(kind).make(EmbedderOptions(model, url, key, dimensions, timeout, threads))
-
-
-def check_settings(settings: Settings) -> None:
-    """Raises SettingsError if an embedder is unknown or lacks a setting. Sends no request."""
-    split_chain(settings)
 
 
 class SettingsEmbedders:
@@ -159,6 +157,10 @@ class SettingsEmbedders:
         if key not in self._others:
             self._others[key] = _make_guarded(settings, model)
         return self._others[key]
+
+    def knows_query(self, text: str) -> bool:
+        """Return whether the vector of a query is cached."""
+        return any(embedder.knows_query(text) for embedder in self._list_made())
 
     def forget_queries(self) -> None:
         """Clear the caches of queries."""

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from muisti.models.embedders.query_cache import QueryCache
 from muisti.models.embedders.vectors import validate_vectors
-from muisti.models.http.breaker import Breaker
-from muisti.ports import Embedder, Identity, Matrix, Vector
+
+if TYPE_CHECKING:
+    from muisti.models.http.breaker import Breaker
+    from muisti.ports import Embedder, Identity, Matrix, Vector
 
 
 class GuardedEmbedder:
@@ -80,6 +83,10 @@ class GuardedEmbedder:
         if not self.is_remote:
             self._queries.put(text, row)
         return row
+
+    def knows_query(self, text: str) -> bool:
+        """Return whether the vector of a query is cached."""
+        return self._queries.get(text) is not None
 
     def forget_queries(self) -> None:
         """Clear the cache of queries."""

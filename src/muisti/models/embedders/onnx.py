@@ -13,12 +13,13 @@ from muisti.errors import EmbedderProblem, EmbedderUnavailable, ModelDamaged, Mo
 from muisti.models.embedders.catalog import DEFAULT, Model, find_model, locate, verify_model
 from muisti.models.embedders.registry import EmbedderOptions, EmbedderSpec
 from muisti.models.embedders.vectors import validate_vectors
-from muisti.ports import Identity, Matrix, Vector
+from muisti.processes import release_memory
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
 
     from muisti.models.embedders.wordpiece import WordPiece
+    from muisti.ports import Identity, Matrix, Vector
 
 _READING = "r1"
 """Must change when tokenizer, pooling or normalisation change: all vectors do."""
@@ -51,6 +52,8 @@ class OnnxEmbedder:
 
     def identity(self) -> Identity:
         """Return the identity from the catalogue."""
+        from muisti.ports import Identity  # a search by keyword only checks the settings
+
         model = self._model
         return Identity(
             model.name, model.dimensions, f"{model.sha256[:12]}-{model.pooling}-{_READING}"
@@ -67,6 +70,8 @@ class OnnxEmbedder:
 
     def understands(self, text: str) -> float:
         """Return the share of Latin letters: these models know little but English."""
+        if text.isascii():
+            return float(any(map(str.isalpha, text[:1000])))
         letters = [char for char in text[:1000] if char.isalpha()]
         return sum(char < "\u0250" for char in letters) / max(1, len(letters))
 
@@ -131,6 +136,7 @@ class OnnxEmbedder:
                 if session is None:
                     path = verify_model(self._path, self._model, cache=self._cache)
                     session = _sessions[key] = _open_session(path, self._model, self._threads)
+                    release_memory()  # the copies that loading made
                 self._session = session
         return session
 

@@ -6,8 +6,10 @@ import hashlib
 import os
 from collections import OrderedDict
 from threading import Lock
+from typing import TYPE_CHECKING
 
-from muisti.ports import Vector
+if TYPE_CHECKING:
+    from muisti.ports import Vector
 
 MOST_QUERIES = 1024
 """About 1.5 MB of vectors."""

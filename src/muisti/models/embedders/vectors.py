@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from muisti.errors import EmbedderMisbehaved
-from muisti.ports import Matrix
+
+if TYPE_CHECKING:
+    from muisti.ports import Matrix
 
 
 def validate_vectors(rows: object, count: int, dimensions: int | None, source: str) -> Matrix:

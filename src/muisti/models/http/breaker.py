@@ -6,8 +6,10 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Lock
+from typing import TYPE_CHECKING
 
-from muisti.models.http.purpose import Purpose
+if TYPE_CHECKING:
+    from muisti.models.http.purpose import Purpose
 
 SLOW = 1.0
 """Seconds. A call that fails only after this opens the breaker at once: the next would hang too."""

@@ -7,14 +7,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from muisti.errors import SettingsError
-from muisti.models.http.breaker import Breaker
-from muisti.models.http.purpose import EXTRACTOR
-from muisti.models.language.guarded import GuardedLanguageModel
-from muisti.ports.language import LanguageModel
-from muisti.settings import Settings
 
 if TYPE_CHECKING:
     from muisti.models.language.registry import LanguageModelSpec
+    from muisti.ports.language import LanguageModel
+    from muisti.settings import Settings
 
 RULES = "rules"
 """The setting for no language model: extraction by rules."""
@@ -30,6 +27,10 @@ def make_language_model(
     check_settings(settings)
     if settings.extractor == RULES or not settings.extraction_enabled:
         return None
+    from muisti.models.http.breaker import Breaker
+    from muisti.models.http.purpose import EXTRACTOR
+    from muisti.models.language.guarded import GuardedLanguageModel
+
     spec = _find_spec(settings)
     model = spec.make(
         _get_url(settings, spec),
@@ -56,6 +57,7 @@ def check_settings(settings: Settings) -> None:
         raise SettingsError(f'{needs} extractor_url, such as "https://api.openai.com/v1"')
 
     from muisti.models.http.json_client import validate_url  # only remote models need it
+    from muisti.models.http.purpose import EXTRACTOR
 
     validate_url(url, EXTRACTOR)
 

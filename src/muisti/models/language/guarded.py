@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from muisti.models.http.breaker import Breaker
-from muisti.ports.language import LanguageModel
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from muisti.models.http.breaker import Breaker
+    from muisti.ports.language import LanguageModel
 
 
 class GuardedLanguageModel:

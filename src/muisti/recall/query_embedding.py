@@ -1,0 +1,143 @@
+"""Embed a query, beside the search by words where that helps."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from muisti.errors import EmbedderProblem
+from muisti.processes import count_cores
+from muisti.recall.evidence import UNKNOWN_BACKGROUND, choose_background
+from muisti.recall.query import MAX_QUERY
+from muisti.recall.speaker import remove_names
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+    from muisti.ports import Embedder, Services, Space, Vector
+    from muisti.recall.query import ParsedQuery
+
+_searching: set[int] = set()
+"""The threads of this process that search."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueryEmbedding:
+    """A query's vector and the vector space that it belongs to."""
+
+    vector: Vector | None = None
+    space: Space | None = None
+    weight: float = 0.0
+    """The weight of vectors relative to words."""
+    unrelated: float = -1.0
+    """A hit that is no nearer than this, and has none of the words, is dropped."""
+    background: float = UNKNOWN_BACKGROUND
+    """Up to this cosine a text is most likely unrelated, in every mode."""
+    degraded: str = ""
+    """Why the results are incomplete, or empty."""
+
+
+class StartedEmbedding(NamedTuple):
+    """A query that another thread embeds."""
+
+    embedder: Embedder
+    space: Space
+    text: str
+    """What is embedded: the query without the names of speakers."""
+    vector: Future[Vector]
+
+
+@contextmanager
+def count_search() -> Iterator[None]:
+    """Count the calling thread as one that searches."""
+    thread = threading.get_ident()
+    _searching.add(thread)
+    try:
+        yield
+    finally:
+        _searching.discard(thread)
+
+
+def find_serving_space(services: Services) -> Space | None:
+    """Return the space whose vectors are searched, or None."""
+    return next((space for space in services.vectors.spaces() if space.serving), None)
+
+
+def start_embedding(services: Services, query: str) -> StartedEmbedding | None:
+    """Embed a query in another thread, while this one searches by words. None: embed it later.
+
+    It is only started where it helps: a local model is loaded and lets other threads run, nobody
+    waits for what the search holds, and there is a core that no other search of this process uses.
+    Whatever fails is reported by `embed_query`.
+    """
+    if not services.use_threads or _searching != {threading.get_ident()} or count_cores() < 2:
+        return None
+    search = services.index.open_columns()
+    named = None if search is None else search.find_named_speakers(query[:MAX_QUERY])
+    space = None if named is None else find_serving_space(services)
+    if named is None or space is None:
+        return None
+    text = query[:MAX_QUERY]
+    try:
+        embedder = services.embedders(space.identity)
+        if embedder is None or embedder.is_remote or not embedder.is_parallel:
+            return None
+        if not embedder.is_ready() or not embedder.understands(text):
+            return None
+    except EmbedderProblem:
+        return None
+    # The matches decide which names are removed. Most likely these are all that the query has.
+    text = remove_names(text, named)
+    if services.embedders.knows_query(text):
+        return None
+    vector = services.side_thread.start(partial(embedder.embed_query, text))
+    return None if vector is None else StartedEmbedding(embedder, space, text, vector)
+
+
+def embed_query(
+    services: Services,
+    query: ParsedQuery,
+    space: Space | None,
+    find_speakers: Callable[[], set[str]],
+) -> QueryEmbedding:
+    """Return the query's vector.
+
+    Names of speakers are removed first. In a conversation a name is nearest to what others say to
+    that person; the feature `speaker` judges by itself who is speaking.
+    """
+    text = query.text[:MAX_QUERY]
+    try:
+        embedder = services.embedders(space.identity if space else None)
+        if space is None:
+            if embedder is not None:
+                embedder.identity()  # raises EmbedderProblem with the reason, if it cannot be used
+            no_embedder = services.settings.embedder == "none"
+            degraded = "" if no_embedder else "by keyword only: there are no vectors yet"
+            return QueryEmbedding(degraded=degraded)
+        if embedder is None:
+            missing = f"the model {space.identity.model} that made the vectors is not installed"
+            fix = "run `muisti reindex --vectors`"
+            return QueryEmbedding(degraded=f"by keyword only: {missing}; {fix}")
+        weight = embedder.understands(text)
+        if not weight and query.mode == "hybrid":
+            return QueryEmbedding()
+        text = remove_names(text, find_speakers())
+        started = query.started
+        if started is not None and started.embedder is embedder and started.text == text:
+            vector = started.vector.result()
+        else:
+            vector = embedder.embed_query(text)
+        degraded = services.embedders.fallback
+        if space.missing:
+            count = "1 memory is" if space.missing == 1 else f"{space.missing} memories are"
+            missing = f"{count} not embedded yet and found by keyword only"
+            degraded = f"{degraded}; {missing}" if degraded else missing
+        unrelated = embedder.unrelated if query.mode == "hybrid" else -1.0
+        background = choose_background(embedder.unrelated)
+        return QueryEmbedding(vector, space, weight or 1.0, unrelated, background, degraded)
+    except EmbedderProblem as error:
+        return QueryEmbedding(degraded=f"by keyword only: {error}")
