@@ -16,8 +16,8 @@ from muisti import Muisti, bootstrap
 from muisti.errors import InvalidRequest, MemoryNotFound
 from muisti.model import Filter
 from muisti.ports.columns import UnusableColumns
+from muisti.storage.snapshot.search import SnapshotSearch
 from muisti.storage.sqlite.snapshot import keeper
-from muisti.storage.sqlite.snapshot.search import SnapshotSearch
 from tests.contract.making import SHARED_SUITE
 from tests.tiers import amount
 
@@ -71,12 +71,24 @@ def open_vault(folder: Path) -> Iterator[Muisti]:
         yield memory
 
 
+class Score(float):
+    """Equal to another one but for rounding: a sum of products depends on how they are grouped."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, float) and abs(self - other) < 1e-6
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+
 def search(memory: Muisti, question: str, mode: Any, options: Any) -> list[tuple[Any, ...]]:
     found = memory.search(question, mode=mode, asked_at=ASKED, **options)
     return [
         (
             hit.memory.id,
-            round(hit.score, 9),
+            Score(hit.score),
             hit.weak,
             [signal[:2] for signal in map(tuple_of, hit.why)],
         )
@@ -190,3 +202,36 @@ def test_rows_that_the_filter_rejects_are_not_read(vault: Muisti) -> None:
         assert len(found.read(keys, Filter(all_sessions=True))) == 4
         with pytest.raises(UnusableColumns, match="rejects"):
             found.read(keys, Filter(user="anna", all_sessions=True))
+
+
+def test_a_snapshot_knows_how_common_words_are(vault: Muisti) -> None:
+    """Until a row changes: then the index is asked."""
+    index = vault._services.index
+    words = ["number", "seven", "neverseen"]
+    expected = index.frequencies(words)
+    with index.snapshot():
+        found = index.open_columns()
+        assert isinstance(found, SnapshotSearch)
+        assert found.count_texts(words) == expected
+        assert index.frequencies(words) == expected
+    vault.save("One more number")
+    with index.snapshot():
+        found = index.open_columns()
+        assert isinstance(found, SnapshotSearch)
+        assert found.count_texts(words) is None
+        assert index.frequencies(words).counts["number"] == expected.counts["number"] + 1
+
+
+@pytest.mark.parametrize("wrong", [2**32 - 1, 0])
+def test_vectors_at_wrong_places_are_not_used(vault: Muisti, wrong: int) -> None:
+    """These places have no checksum. What cannot be true is noticed."""
+    expected = [hit[0] for hit in search(vault, "number", "vector", {})]
+    with vault._services.index.snapshot():
+        found = vault._services.index.open_columns()
+        assert isinstance(found, SnapshotSearch)
+        columns = found._table.columns
+    starts = columns["vector_start"].copy()
+    starts[1::2] = wrong
+    columns["vector_start"] = starts  # type: ignore[index]
+    assert [hit[0] for hit in search(vault, "number", "vector", {})] == expected
+    assert vault._services.index._db.snapshots._rejected  # type: ignore[attr-defined]

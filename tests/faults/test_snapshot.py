@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import sys
+import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,6 +16,7 @@ import pytest
 from muisti import Muisti, bootstrap
 from muisti.storage.sqlite.snapshot import build, file, keeper
 from tests.faults.invariants import copy_vault
+from tests.tiers import amount
 
 WORDS = "apple pear plum cherry fig grape lemon melon peach quince olive walnut".split()
 QUESTIONS = ("apple with plum", "who likes quince", "melon", "walnut and olive oil", "xyzzy")
@@ -202,6 +205,7 @@ def test_B6_nothing_of_a_hard_deleted_memory_remains(vault: Path) -> None:
                 assert word not in data, path
 
 
+@pytest.mark.exhaustive
 def test_B6_a_snapshot_that_was_being_built_is_dropped(
     vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -288,3 +292,37 @@ def test_K2_a_full_disk_while_building(vault: Path, monkeypatch: pytest.MonkeyPa
         wait(memory)
         assert answers(memory) == expected
         assert snapshots(vault) == []
+
+
+def test_K1_searches_while_texts_are_deleted_for_good(
+    vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A permanent deletion drops the table of the process while other threads search in it."""
+    monkeypatch.setattr(keeper, "SMALL", 1000)
+    errors: list[Exception] = []
+    done = threading.Event()
+
+    def search(memory: Muisti) -> None:
+        while not done.is_set():
+            try:
+                memory.search("apple with plum", mode="keyword")
+            except Exception as error:
+                errors.append(error)
+                return
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        with open_vault(vault) as memory:
+            threads = [threading.Thread(target=search, args=(memory,)) for _ in range(3)]
+            for thread in threads:
+                thread.start()
+            for number in range(amount(quick=20, all=60, long=400)):
+                memory.delete(memory.save(f"A secret of apples {number}").id, hard=True)
+            done.set()
+            for thread in threads:
+                thread.join()
+    finally:
+        done.set()
+        sys.setswitchinterval(interval)
+    assert errors == []

@@ -52,16 +52,14 @@ class StoredFile(NamedTuple):
         return str(self.memory.file_path)
 
 
-@dataclass(frozen=True, slots=True)
-class ReadOffset:
+class ReadOffset(NamedTuple):
     """How far a file was read, and a digest of the bytes before that offset."""
 
     offset: int
     tail_sha: str
 
 
-@dataclass(frozen=True, slots=True)
-class JournalDelta:
+class JournalDelta(NamedTuple):
     """New events of the journal, and where to continue next time."""
 
     events: Sequence[Event]
@@ -73,8 +71,7 @@ class JournalDelta:
     """False if there is more to read after `offsets`: a very large journal is read in parts."""
 
 
-@dataclass(frozen=True, slots=True)
-class ConversationOffset:
+class ConversationOffset(NamedTuple):
     """How far a conversation's file was read, and its status then."""
 
     stat: FileStat
@@ -82,8 +79,7 @@ class ConversationOffset:
     read: ReadOffset
 
 
-@dataclass(frozen=True, slots=True)
-class ConversationDelta:
+class ConversationDelta(NamedTuple):
     """New lines in one file of a conversation."""
 
     conversation: str
@@ -191,13 +187,28 @@ class SyncedIndex(SearchIndex, IndexState, Protocol):
         """
         ...
 
+    def find_seen(self, ids: Collection[str]) -> dict[str, str]:
+        """Return the ID by path of the known files that have one of these IDs."""
+        ...
+
     def has_more_files(self, number: int) -> bool:
         """Return whether the index knows more files of memories than this."""
+        ...
+
+    def is_empty(self) -> bool:
+        """Return whether the index knows no memory, document or conversation."""
         ...
 
     @property
     def moved(self) -> bool:
         """Whether the index was filled from another folder, and may be of another vault."""
+        ...
+
+    def read_with_writer(self) -> AbstractContextManager[None]:
+        """Within the context, reads of this thread share the page cache of its writes.
+
+        Call within the vault's lock.
+        """
         ...
 
     def accept(self) -> None:

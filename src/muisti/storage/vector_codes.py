@@ -12,6 +12,7 @@ from muisti.errors import IndexCorrupt
 from muisti.ports.vectors import Embedded, Identity, Piece, Vector
 
 Floats = NDArray[np.float32]
+Bits = NDArray[np.uint64]
 FIRST_CENTRE = 1024
 """With fewer vectors, all are compared exactly and no centre is needed."""
 LAST_CENTRE = 65_536
@@ -109,3 +110,20 @@ def decode_embedded(
         )
         for n, id_, source in texts
     ]
+
+
+def count_words(dimensions: int) -> int:
+    """Return how many 64-bit words hold the signs of a vector."""
+    return (dimensions + 63) // 64
+
+
+def compute_signs(vectors: Floats, centre: Floats | None) -> Bits:
+    """Return a row of words for each vector.
+
+    Subtracting the centre first spreads vectors that all point in one direction.
+    """
+    shifted = vectors if centre is None else vectors - centre
+    packed = np.packbits(shifted > 0, axis=1)
+    whole = np.zeros((len(vectors), count_words(vectors.shape[1]) * 8), np.uint8)
+    whole[:, : packed.shape[1]] = packed
+    return whole.view(np.uint64)

@@ -6,18 +6,17 @@ import json
 import mmap
 import os
 import zlib
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from muisti import filesystem
 from muisti.filesystem import Tree, create_file
+from muisti.storage.snapshot.source import Array, Shapes, Values
 
 MAGIC = b"muisti-1"
-VERSION = 3
+VERSION = 4
 """Of the arrays and what they mean. A snapshot of another version is built again."""
 _ALIGNMENT = 64
 _MAX_HEADER = 1_000_000
@@ -27,10 +26,6 @@ _UNCHECKED = ("posting", "vector")
 """The arrays that begin with these names are large. Damage in them shows when they are read."""
 _START = len(MAGIC) + 8
 """The header begins after its length and its checksum."""
-
-Array = NDArray[Any]
-Shapes = Mapping[str, tuple[str, tuple[int, ...]]]
-"""The type and the shape of each array, by name."""
 
 
 class UnusableSnapshot(Exception):
@@ -81,13 +76,14 @@ def map_snapshot(folder: Path, name: str, index: str) -> tuple[dict[str, Array],
 class SnapshotWriter:
     """Writes a snapshot. The arrays can be written in any order; `finish` makes it valid."""
 
-    def __init__(self, path: Path, shapes: Shapes, index: str, values: Mapping[str, Any]) -> None:
+    def __init__(self, path: Path, shapes: Shapes, index: str, values: Values) -> None:
         """Create the file. Raises OSError."""
         size = _SPARE
         self._arrays: dict[str, Any] = {}
         for key, (dtype, shape) in shapes.items():
             self._arrays[key] = [dtype, list(shape), size]
-            size = _align(size + int(np.prod(shape)) * np.dtype(dtype).itemsize)
+            end = size + int(np.prod(shape)) * np.dtype(dtype).itemsize
+            size = -(-end // _ALIGNMENT) * _ALIGNMENT
         self._checksums = dict.fromkeys(shapes, 0)
         self._size = size
         self._header = {
@@ -123,7 +119,3 @@ class SnapshotWriter:
     def close(self) -> None:
         """Close the file. Without `finish` it is not valid."""
         os.close(self._fd)
-
-
-def _align(offset: int) -> int:
-    return -(-offset // _ALIGNMENT) * _ALIGNMENT

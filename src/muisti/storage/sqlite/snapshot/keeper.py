@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 import apsw
 
 from muisti.errors import IndexProblem, VaultError
-from muisti.processes import is_running
+from muisti.processes import is_running, release_memory
 from muisti.storage.sqlite.rows import fetch
 
 if TYPE_CHECKING:
+    from muisti.storage.snapshot.table import SearchTable
     from muisti.storage.sqlite.connect import Database
-    from muisti.storage.sqlite.snapshot.table import SearchTable
 
 log = logging.getLogger("muisti")
 MAX_RECENT = 2000
@@ -68,7 +68,7 @@ class SnapshotKeeper:
             return None
         if not held.has_table:
             held.has_table = True
-            if Path(held.db.filename).name == path.name:
+            if os.path.basename(held.db.filename) == path.name:
                 held.table = self._find_table(held.db, path.name)
         return held.table
 
@@ -97,7 +97,7 @@ class SnapshotKeeper:
             name, base = db.execute("SELECT name, seq FROM snapshots").fetchone() or ("", 0)
             if self._key == (index, self._key[1]) and base < self._base:
                 return None  # a transaction that began before the current snapshot was made
-            if self._key != (index, name):
+            if self._key != (index, name) or (not name and self._lacks_vectors(db)):
                 self._open(db, name, index, base)
             if self._table is None:
                 self._request_build(index)
@@ -108,17 +108,25 @@ class SnapshotKeeper:
                 self._request_build(index)
                 return None
             if changed:
-                self._table = self._table.extend(db, changed)
+                from muisti.storage.sqlite.snapshot.build import SqliteSource  # numpy
+
+                self._table = self._table.extend(SqliteSource(db), changed)
                 [(self._seq,)] = fetch(db, "SELECT max(seq) FROM changed")
                 if self._table.recent_count > max(DUE, DUE_SHARE * self._table.size):
                     self._request_build(index)
             return self._table
 
+    def _lacks_vectors(self, db: apsw.Connection) -> bool:
+        """Return whether the table was read before the index had any vectors."""
+        has_none = self._table is not None and self._table.space is None
+        return has_none and bool(fetch(db, "SELECT 1 FROM spaces WHERE serving"))
+
     def _open(self, db: apsw.Connection, name: str, index: str, base: int) -> None:
         """Map the snapshot. An index that has none and is small is read whole."""
-        from muisti.storage.sqlite.snapshot.build import make_empty_columns
+        from muisti.storage.snapshot.build import make_empty_columns
+        from muisti.storage.snapshot.table import SearchTable
+        from muisti.storage.sqlite.snapshot.build import SqliteSource
         from muisti.storage.sqlite.snapshot.file import UnusableSnapshot, map_snapshot
-        from muisti.storage.sqlite.snapshot.table import SearchTable
 
         self._table, self._key, self._base, self._seq = None, (index, name), base, base
         self._disagreements = 0
@@ -138,10 +146,17 @@ class SnapshotKeeper:
             space = db.execute("SELECT space, dimensions FROM spaces WHERE serving").fetchone()
             columns = make_empty_columns(space[1] if space else 0)
             table = SearchTable(columns, space[0] if space else None, 0)
-            self._table = table.extend(db, numbers)
+            self._table = table.extend(SqliteSource(db), numbers)
             [(self._seq,)] = fetch(db, "SELECT coalesce(max(seq), 0) FROM changed")
 
     # -- Building
+
+    def request_build(self) -> None:
+        """Build a snapshot of the current index in the background."""
+        path = self._database.path
+        if path is not None:
+            with self._lock:
+                self._request_build(path.name)
 
     def _request_build(self, index: str) -> None:
         """Build a snapshot in the background, unless that is being done, or failed before."""
@@ -179,6 +194,7 @@ class SnapshotKeeper:
         try:
             db = connect(index, self._database.timeout, make=False)
             try:
+                db.pragma("cache_size", -2000)  # every row is read once
                 db.execute("BEGIN")
                 purges = fetch(db, _PURGES)
                 seq = build_snapshot(db, path, index.name, self._stop.is_set)
@@ -189,6 +205,7 @@ class SnapshotKeeper:
             pass
         finally:
             _unlink(path)
+            release_memory()
 
     def _register(
         self, path: Path, name: str, seq: int, index: str, purges: list[tuple[int]]
@@ -224,14 +241,18 @@ class SnapshotKeeper:
         """Cancel a build in the background."""
         self._stop.set()
         self.wait()
-        self._table, self._key = None, ("", "")
+        self._drop_table()
 
     def remove(self, writer: apsw.Connection) -> None:
         """Remove all snapshots: texts were permanently deleted. Within a write transaction."""
         writer.execute("DELETE FROM snapshots")
         writer.execute("UPDATE purges SET count = count + 1")
-        self._table, self._key = None, ("", "")
+        self._drop_table()
         self._sweep()
+
+    def _drop_table(self) -> None:
+        with self._lock:  # a search in another thread may be using both
+            self._table, self._key = None, ("", "")
 
 
 def _unlink(file: Path) -> None:

@@ -9,44 +9,40 @@ recent rows but counts more of them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from math import log
 from typing import TYPE_CHECKING, NamedTuple
 
-import apsw
 import numpy as np
 from numpy.typing import NDArray
 
+from muisti.ports.search import Frequencies
 from muisti.recall.matching import FIELD_WEIGHTS, K1
 from muisti.recall.speaker import find_speaker
-from muisti.storage.sqlite.cosines import decode_vectors
-from muisti.storage.sqlite.rows import fetch
-from muisti.storage.sqlite.snapshot.build import (
+from muisti.storage.snapshot.build import (
     COLUMNS,
     NO_WORDS,
     REPLACED,
-    ROWS,
     Row,
     hash_word,
 )
-from muisti.storage.sqlite.snapshot.scope import Mask, check_scope
-from muisti.storage.sqlite.validity import COUNTS
-from muisti.storage.sqlite.vector_spaces import to_json
+from muisti.storage.snapshot.scope import Mask, check_scope
+from muisti.storage.vector_codes import decode_vectors
 
 if TYPE_CHECKING:
     from muisti.model import Filter
-    from muisti.storage.sqlite.snapshot.file import Array
+    from muisti.storage.snapshot.source import Array, SnapshotSource
 
 B = 0.75
 """The constant of bm25 for the length of a text."""
+MAX_RANGES = 1000
+"""For so many words it is kept where their postings are."""
 FEW = 8
 """Up to so many postings for each text, all are looked at; in more of them, texts are sought."""
+MOST_NAMES = 10_000
+"""Of more speakers the names are not kept in memory."""
 Places = NDArray[np.int64]
 Scores = NDArray[np.float64]
-_REPLACED_BY = f"""
-SELECT t.n FROM json_each(?) j CROSS JOIN entries s ON s.n = j.value
-CROSS JOIN links l ON l.source = s.id CROSS JOIN entries t ON t.id = l.target WHERE {COUNTS}
-"""
 
 
 class RecentRows:
@@ -59,6 +55,9 @@ class RecentRows:
         """With spare capacity."""
         self.count = 0
         self.speakers: list[str] = []
+        self.names: set[str] = set()
+        """The distinct ones of `speakers`; and those of the snapshot, once they are needed."""
+        self.has_all_names = False
         self.counts: list[Counter[str]] = []
         """The weighted counts of the words of each row."""
         self.postings: dict[str, list[int]] = {}
@@ -85,6 +84,7 @@ class RecentRows:
         number = 0
         if speaker:
             self.speakers.append(speaker)
+            self.names.add(speaker)
             number = self.first_speaker + len(self.speakers) - 1
         cells = row.describe(lambda name: 0 if name is None else hash_word(name), number)
         for name, cell in zip(COLUMNS, (*cells, length, len(split)), strict=True):
@@ -113,7 +113,8 @@ class Matches(NamedTuple):
             scores = self.scores[places]
             last = len(places) - count * self.words
             places = places[scores >= np.partition(scores, last)[last]]
-        ordered = np.sort(places)
+        ordered = places.copy()
+        ordered.sort()
         is_first = np.ones(len(ordered), bool)
         is_first[1:] = ordered[1:] != ordered[:-1]
         distinct: Places = ordered[is_first]
@@ -138,11 +139,13 @@ class SearchTable:
         self._texts = int((columns["flags"] & NO_WORDS == 0).sum())
         """The number of texts in the word index, for bm25."""
         self._tokens = tokens
+        self._ranges: dict[str, tuple[int, int]] = {}
+        """Where the postings of words are in the snapshot: a query asks for a word repeatedly."""
         self._changed_sessions: frozenset[int] = frozenset()
         self._replaced: frozenset[int] = frozenset()
         """Rows that a changed row supersedes, or did."""
 
-    def extend(self, db: apsw.Connection, numbers: Sequence[int]) -> SearchTable:
+    def extend(self, source: SnapshotSource, numbers: Sequence[int]) -> SearchTable:
         """Return a table in which these rows are as the index has them now."""
         new = SearchTable.__new__(SearchTable)
         new.__dict__.update(self.__dict__)
@@ -150,8 +153,7 @@ class SearchTable:
         alive = self.alive
         if alive is None:
             alive = np.ones(self.size + self.recent_count, bool)
-        wanted = to_json(numbers)
-        rows = fetch(db, f"{ROWS} WHERE e.n IN (SELECT value FROM json_each(?))", (wanted,))
+        rows = [row for some in source.read_rows(numbers) for row in some]
         alive = np.concatenate([alive, np.ones(len(rows), bool)])
         new._recent_places = places = dict(self._recent_places)
         replaced = self.find_places(numbers)
@@ -162,25 +164,22 @@ class SearchTable:
         sessions = {*self._changed_sessions, *self.take("session", replaced).tolist()}
         for n in numbers:
             places.pop(n, None)
-        for cells in rows:
-            row = Row(*cells)
+        for row in rows:
             places[row.n] = self.size + recent.count
             new._tokens += recent.append(row)
             new._texts += row.flags & NO_WORDS == 0
             sessions.add(0 if row.session_id is None else hash_word(row.session_id))
         new.alive = alive
         new._changed_sessions = frozenset(sessions - {0})
-        superseded = fetch(db, _REPLACED_BY, (wanted,))
-        new._replaced = self._replaced.union(n for (n,) in superseded)
+        new._replaced = self._replaced.union(source.find_superseded(numbers))
         new.recent_count = recent.count
         if self.space is not None and rows:
-            new._read_vectors(db, wanted)
+            new._read_vectors(source, numbers)
         return new
 
-    def _read_vectors(self, db: apsw.Connection, wanted: str) -> None:
-        sql = """SELECT n, scale, codes, rest, first, last FROM vectors
-                 WHERE space = ? AND n IN (SELECT value FROM json_each(?)) ORDER BY v"""
-        rows = fetch(db, sql, (self.space, wanted))
+    def _read_vectors(self, source: SnapshotSource, numbers: Sequence[int]) -> None:
+        assert self.space is not None
+        rows = [row for some in source.read_vectors(self.space, numbers) for row in some]
         vectors = decode_vectors(rows, len(self.columns["centre"]))
         for (n, *_, first, last), vector in zip(rows, vectors, strict=True):
             place = self._recent_places[n]
@@ -206,8 +205,10 @@ class SearchTable:
     def take(self, name: str, places: Places) -> Array:
         """Return the values of a column at places."""
         base = self.columns[name]
+        if not self.recent_count:
+            return base[places]
         is_recent = places >= self.size
-        if not self.recent_count or not is_recent.any():
+        if not is_recent.any():
             return base[places]
         recent = self.recent_rows.columns[name]
         if not self.size:
@@ -215,6 +216,11 @@ class SearchTable:
         values = base[np.where(is_recent, 0, places)]
         values[is_recent] = recent[places[is_recent] - self.size]
         return values
+
+    def find_numbers(self, places: Sequence[int]) -> list[int]:
+        """Return the row numbers of texts."""
+        numbers: list[int] = self.take("n", np.array(places, np.int64)).tolist()
+        return numbers
 
     def get_speaker(self, number: int) -> str:
         """Return the name of a speaker."""
@@ -224,6 +230,16 @@ class SearchTable:
         start = int(self.columns["speaker_end"][number - 1]) if number else 0
         name = self.columns["speaker_name"][start : int(self.columns["speaker_end"][number])]
         return name.tobytes().decode("utf-8", "replace")
+
+    def list_speakers(self) -> Set[str] | None:
+        """Return the names of all speakers, and maybe of some more; None if there are too many."""
+        recent = self.recent_rows
+        if recent.first_speaker > MOST_NAMES:
+            return None
+        if not recent.has_all_names:
+            recent.names.update(map(self.get_speaker, range(recent.first_speaker)))
+            recent.has_all_names = True
+        return recent.names
 
     def find_replaced(self, places: Places) -> Places:
         """Return those of these places that another memory may supersede."""
@@ -239,11 +255,29 @@ class SearchTable:
         hashes, starts = self.columns["word_hash"], self.columns["word_start"]
         if not len(hashes):
             return [(0, 0)] * len(words)
-        wanted = np.array([hash_word(word) for word in words], np.uint64)
-        at = np.minimum(hashes.searchsorted(wanted), len(hashes) - 1)
-        begin = starts[at]
-        end = np.where(hashes[at] == wanted, starts[at + 1], begin)
-        return list(zip(begin.tolist(), end.tolist(), strict=True))
+        known = self._ranges
+        missing = [word for word in words if word not in known]
+        if missing:
+            if len(known) > MAX_RANGES:
+                known, missing = {}, list(words)
+            wanted = np.array([hash_word(word) for word in missing], np.uint64)
+            at = np.minimum(hashes.searchsorted(wanted), len(hashes) - 1)
+            begin = starts[at]
+            end = np.where(hashes[at] == wanted, starts[at + 1], begin)
+            known.update(zip(missing, zip(begin.tolist(), end.tolist(), strict=True), strict=True))
+            self._ranges = known
+        return [known[word] for word in words]
+
+    def count_texts(self, words: Sequence[str]) -> Frequencies | None:
+        """Return how many texts are indexed, and in how many each word occurs.
+
+        None if rows changed since the snapshot: the index knows.
+        """
+        if self.alive is not None:
+            return None
+        ranges = zip(words, self._find_ranges(words), strict=True)
+        counts = {word: end - begin for word, (begin, end) in ranges if begin < end}
+        return Frequencies(self._texts, counts)
 
     def match(self, words: Sequence[str]) -> Matches:
         """Return all texts that have any of these words, with bm25.
@@ -252,8 +286,8 @@ class SearchTable:
         """
         ranges = self._find_ranges(words)
         text, count = self.columns["posting_text"], self.columns["posting_count"]
-        places = np.concatenate([text[:0], *(text[a:b] for a, b in ranges)]).astype(np.int64)
-        counts = np.concatenate([count[:0], *(count[a:b] for a, b in ranges)]).astype(np.float64)
+        places = np.concatenate([text[:0], *(text[a:b] for a, b in ranges)], dtype=np.int64)
+        counts = np.concatenate([count[:0], *(count[a:b] for a, b in ranges)], dtype=np.float64)
         having = [end - begin for begin, end in ranges]
         if self.alive is not None:
             places, counts, having = self._update(words, places, counts, having)
@@ -265,7 +299,7 @@ class SearchTable:
         dampened = self.take("length", places) * (K1 * B / max(average, 1e-9))
         dampened += counts
         dampened += K1 * (1 - B)
-        counts *= np.repeat(weights, having)
+        counts *= np.array(weights).repeat(having)
         counts /= dampened
         scores: Scores = np.zeros(self.size + self.recent_count)
         np.add.at(scores, places, counts)
@@ -309,7 +343,7 @@ class SearchTable:
         if few:
             at = np.concatenate([posting_text[slice(*ranges[row])] for row in few])
             times = np.concatenate([posting_count[slice(*ranges[row])] for row in few])
-            rows = np.repeat(few, [ranges[row][1] - ranges[row][0] for row in few])
+            rows = np.array(few).repeat([ranges[row][1] - ranges[row][0] for row in few])
             counts[rows, positions[at]] = times
         if len(few) < len(words):
             ordered = np.sort(texts).astype(np.uint32)
@@ -319,11 +353,12 @@ class SearchTable:
                 same = having[at] == ordered
                 times = posting_count[slice(*ranges[row])][at[same]]
                 counts[row, positions[ordered[same]]] = times
-        for position in np.flatnonzero(texts >= self.size).tolist():
-            recent = self.recent_rows.counts[int(texts[position]) - self.size]
-            counts[:, position] = [recent.get(word, 0) for word in words]
+        if self.recent_count:
+            for position in np.flatnonzero(texts >= self.size).tolist():
+                recent = self.recent_rows.counts[int(texts[position]) - self.size]
+                counts[:, position] = [recent.get(word, 0) for word in words]
         counts[:, count] = 0.0
-        used = np.flatnonzero(counts.any(axis=1)).tolist()
+        used = np.logical_or.reduce(counts, axis=1).nonzero()[0].tolist()
         return {words[row]: counts[row] for row in used}
 
     # -- Scope
@@ -334,23 +369,19 @@ class SearchTable:
 
     # -- Neighbours
 
-    def find_sides(self, places: Places) -> tuple[Places, Mask]:
-        """Return the places of the neighbours of texts in their sessions, in four rows.
+    def find_sides(self, places: Places) -> tuple[Places, Mask | None]:
+        """Return the places of the neighbours of texts in their sessions, a row for each text.
 
         Right before, before that, right after, after that; -1 for a missing one. Also return which
         texts are of sessions that changed since the snapshot: their neighbours must be read from
-        the index.
+        the index. None: no session did.
         """
+        beside = self.columns["beside"]
+        if self.alive is None:
+            return beside[places], None
         sessions = self.take("session", places)
         is_recent = places >= self.size
         changed = is_recent & (sessions > 0)
         if self._changed_sessions:
             changed |= np.isin(sessions, np.array(list(self._changed_sessions), np.uint64))
-        base = np.where(is_recent, 0, places)
-        sides = np.full((4, len(places)), -1, np.int64)
-        if self.size:
-            for row, name in ((0, "before"), (2, "after")):
-                steps = self.columns[name]
-                sides[row] = first = np.where(is_recent, -1, steps[base])
-                sides[row + 1] = np.where(first >= 0, steps[np.maximum(first, 0)], -1)
-        return sides, changed
+        return beside[np.where(is_recent, -1, places)], changed

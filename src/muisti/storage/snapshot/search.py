@@ -4,28 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import wraps
+from itertools import compress
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from muisti.ports.columns import CandidateTable, FoundText, UnusableColumns
 from muisti.ports.vectors import check_length
-from muisti.storage.sqlite.reader import read_sides
-from muisti.storage.sqlite.rows import fetch
-from muisti.storage.sqlite.snapshot import nearest
-from muisti.storage.sqlite.snapshot.build import MESSAGE, NO_WORDS
-from muisti.storage.sqlite.snapshot.scope import Mask, has_only_scope
-from muisti.storage.sqlite.vector_spaces import to_json
+from muisti.recall.speaker import find_named
+from muisti.storage.snapshot import nearest
+from muisti.storage.snapshot.build import MESSAGE, NO_WORDS
+from muisti.storage.snapshot.scope import Mask, has_only_scope
 
 if TYPE_CHECKING:
-    import apsw
-
     from muisti.model import Filter
-    from muisti.ports import Candidate, Space, Term, Vector
-    from muisti.storage.sqlite.connect import Database
-    from muisti.storage.sqlite.index import SqliteIndex
-    from muisti.storage.sqlite.snapshot.file import Array
-    from muisti.storage.sqlite.snapshot.table import Places, Scores, SearchTable
+    from muisti.ports import Candidate, Frequencies, Space, Term, Vector
+    from muisti.storage.snapshot.source import Array, Distrust, SnapshotSource, SourceIndex
+    from muisti.storage.snapshot.table import Matches, Places, Scores, SearchTable
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -44,7 +40,7 @@ def reject_damaged(
         try:
             return method(self, *args, **kwargs)
         except (IndexError, KeyError, ValueError) as error:
-            self.database.snapshots.reject(error)
+            self.tables.reject(error)
             raise UnusableColumns(f"it is damaged: {error}") from error
 
     return run
@@ -56,13 +52,15 @@ class SnapshotSearch:
     is_array = True
 
     def __init__(
-        self, index: SqliteIndex, database: Database, db: apsw.Connection, table: SearchTable
+        self, index: SourceIndex, source: SnapshotSource, table: SearchTable, tables: Distrust
     ) -> None:
-        """`db` is in a read transaction that sees the state of the table."""
+        """`source` is in a read transaction that sees the state of the table."""
         self._index = index
-        self.database = database
-        self._db = db
+        self._source = source
         self._table = table
+        self.tables = tables
+        self._matched: tuple[list[str], Matches] | None = None
+        """The words of the last search by words, and what has them."""
         self._different: tuple[Vector, Array] | None = None
         """The query of the last search by vectors, and how it differs from each vector."""
         self._texts: Places = np.zeros(0, np.int64)
@@ -70,8 +68,12 @@ class SnapshotSearch:
 
     def _distrust(self, reason: str) -> UnusableColumns:
         """Return the error, and use the table no more in this transaction."""
-        self.database.snapshots.distrust()
+        self.tables.distrust()
         return UnusableColumns(reason)
+
+    def count_texts(self, words: Sequence[str]) -> Frequencies | None:
+        """Return what `WordIndex.frequencies` returns; None if the snapshot does not know it."""
+        return self._table.count_texts(words)
 
     @reject_damaged
     def match(self, terms: Sequence[Term], where: Filter, limit: int) -> list[FoundText]:
@@ -82,10 +84,13 @@ class SnapshotSearch:
             keys = self.find_keys([one.memory_id for one in found])
             return [FoundText(key, one.bm25) for key, one in zip(keys, found, strict=True)]
         words = [word for term in sought for word in (term.text, *term.alternatives)]
-        matches = self._table.match(list(dict.fromkeys(words)))
+        words = list(dict.fromkeys(words))
+        if self._matched is None or self._matched[0] != words:
+            self._matched = words, self._table.match(words)
+        matches = self._matched[1]
         places, scores = matches.choose_best(OVERSAMPLE * limit)
         accepted = self._check_filter(places, where)
-        if accepted.sum() < limit <= len(places):  # the filter rejects many
+        if np.count_nonzero(accepted) < limit <= len(places):  # the filter rejects many
             places, scores = matches.choose_best(None)
             accepted = self._check_filter(places, where)
         places, scores = self._sort(places[accepted], scores[accepted])
@@ -93,24 +98,24 @@ class SnapshotSearch:
 
     def _sort(self, places: Places, scores: Scores) -> tuple[Places, Scores]:
         """Sort by score, then the latest first, then by ID."""
-        latest = -self._table.take("created_at", places)
-        order = np.lexsort((latest, -scores))
-        places, scores, latest = places[order], scores[order], latest[order]
-        if ((scores[1:] == scores[:-1]) & (latest[1:] == latest[:-1])).any():
-            ids = np.array(self._find_ids(places))
-            order = np.lexsort((ids, latest, -scores))
-            places, scores = places[order], scores[order]
-        return places, scores
+        order = (-scores).argsort()
+        ordered = scores[order]
+        if np.count_nonzero(ordered[1:] == ordered[:-1]):
+            latest = -self._table.take("created_at", places)
+            order = np.lexsort((latest, -scores))
+            ordered, times = scores[order], latest[order]
+            if ((ordered[1:] == ordered[:-1]) & (times[1:] == times[:-1])).any():
+                order = np.lexsort((np.array(self._find_ids(places)), latest, -scores))
+        return places[order], scores[order]
 
     def get_numbers(self, keys: Sequence[int]) -> list[int]:
         """Return the row numbers of texts."""
-        numbers: list[int] = self._table.take("n", np.array(keys, np.int64)).tolist()
-        return numbers
+        return self._table.find_numbers(keys)
 
     def _find_ids(self, places: Places) -> list[str]:
         """Return the IDs of texts. Raises UnusableColumns if one does not exist."""
         numbers = self._table.take("n", places).tolist()
-        ids = dict(fetch(self._db, _IDS, (to_json(numbers),)))
+        ids = self._source.find_ids(numbers)
         if any(n not in ids for n in numbers):
             raise self._distrust("it has texts that the index does not have")
         return [ids[n] for n in numbers]
@@ -120,9 +125,7 @@ class SnapshotSearch:
         if has_only_scope(where):
             return self._table.is_in_scope(places, where)
         numbers = self._table.take("n", places)
-        condition, values = self.database.conditions(where)
-        sql = _ACCEPTED.format(condition=condition)
-        accepted = [n for (n,) in fetch(self._db, sql, (to_json(numbers.tolist()), *values))]
+        accepted = self._source.find_accepted(numbers.tolist(), where)
         return np.isin(numbers, accepted)
 
     def match_literal(self, text: str, where: Filter, limit: int) -> list[FoundText]:
@@ -141,17 +144,30 @@ class SnapshotSearch:
         if self._different is None or self._different[0] is not query:
             self._different = query, nearest.count_different(self._table, query)
         near = nearest.find_nearest(self._table, query, where, limit, self._different[1])
-        if not has_only_scope(where):
-            found = len(near.places)
-            near = near.choose(np.flatnonzero(self._check_filter(near.places, where)))
-            if len(near.places) < min(limit, found):
+        only_scope = has_only_scope(where)
+        hits = near.list_texts(limit if only_scope else None)
+        if not only_scope:
+            places = np.array([hit.key for hit in hits], np.int64)
+            accepted = self._check_filter(places, where).tolist()
+            if sum(accepted) < min(limit, len(hits)):
                 raise UnusableColumns("the filter accepts too few of the nearest texts")
-        near = near.cut(limit)
-        if (near.cosines[1:] == near.cosines[:-1]).any():
-            ids = np.array(self._find_ids(near.places))
-            near = near.choose(np.lexsort((ids, -near.cosines)))
-        columns = (near.places, near.cosines, near.first, near.last)
-        return list(map(FoundText, *(column[:limit].tolist() for column in columns)))
+            hits = list(compress(hits, accepted))
+        if len({hit.score for hit in hits}) < len(hits):
+            keys = [hit.key for hit in hits]
+            ids = dict(zip(keys, self._find_ids(np.array(keys, np.int64)), strict=True))
+            hits.sort(key=lambda hit: (-hit.score, ids[hit.key]))
+        return hits[:limit]
+
+    @reject_damaged
+    def find_named_speakers(self, query: str) -> set[str] | None:
+        """Return the speakers of any text whom a query names.
+
+        None if there are too many names, or if no model may run while this searches.
+        """
+        if self._source.has_pooled_connection:
+            return None
+        names = self._table.list_speakers()
+        return None if names is None else find_named(query, names)
 
     @reject_damaged
     def find_speakers(self, keys: Sequence[int]) -> set[str]:
@@ -167,7 +183,7 @@ class SnapshotSearch:
 
     def find_keys(self, ids: Sequence[str]) -> list[int]:
         """Return the places of texts. Raises UnusableColumns if one has none."""
-        numbers = dict(fetch(self._db, _NUMBERS, (to_json(ids),)))
+        numbers = self._source.find_numbers(ids)
         places: list[int] = self._table.find_places([numbers.get(id_, -1) for id_ in ids]).tolist()
         if -1 in places:
             raise self._distrust("it does not have texts that the index has")
@@ -179,49 +195,47 @@ class SnapshotSearch:
         table = self._table
         hits = np.array(keys, np.int64)
         sides = self._find_sides(hits)
-        beside = self._find_others(sides, hits)
+        positions = np.full(table.size + table.recent_count + 1, -1, np.int32)
+        positions[-1] = 0  # of the place -1: missing neighbours are no texts
+        positions[hits] = np.arange(len(hits), dtype=np.int32)
+        beside = _add_places(positions, sides, len(hits))
         if len(beside):
-            sides = np.concatenate([sides, self._find_sides(beside)], axis=1)
+            sides = np.concatenate([sides, self._find_sides(beside)])
         candidates = np.concatenate([hits, beside])
         count = len(candidates)
-        self._texts = texts = np.concatenate([candidates, self._find_others(sides, candidates)])
-        positions = np.full(table.size + table.recent_count + 1, len(texts), np.int32)
-        positions[texts] = np.arange(len(texts), dtype=np.int32)
+        others = _add_places(positions, sides, count)
+        self._texts = texts = np.concatenate([candidates, others])
+        positions[-1] = len(texts)
         flags = table.take("flags", texts)
-        is_indexed = flags & NO_WORDS == 0
         lengths, bodies = np.full((2, len(texts) + 1), -1.0)
-        lengths[:-1] = np.where(is_indexed, table.take("length", texts), -1.0)
-        bodies[:-1] = np.where(is_indexed, table.take("body", texts), -1.0)
+        lengths[:-1] = table.take("length", texts)
+        bodies[:-1] = table.take("body", texts)
+        no_words = (flags & NO_WORDS).nonzero()[0]
+        if len(no_words):
+            lengths[no_words] = bodies[no_words] = -1.0
         accepted = self._check_filter(candidates, where)
         sessions = table.take("session", candidates)
-        alone = sessions == 0
-        sessions[alone] = np.arange(alone.sum())
+        alone = (sessions == 0).nonzero()[0]
+        sessions[alone] = np.arange(len(alone))
         session, groups = _number_values(sessions)
         speaker, numbers = _number_values(table.take("speaker", candidates))
-        has_sides = bool((sides >= 0).any())
+        at_sides = positions[sides.T].astype(np.intp)  # the last position is that of -1
+        has_sides = np.count_nonzero(at_sides < len(texts)) > 0
         return CandidateTable(
             keys=candidates.tolist(),
             lengths=lengths,
             bodies=bodies,
             counts=table.count_words(texts, positions, words),
-            sides=list(positions[sides]) if has_sides else (),  # the last position is that of -1
+            sides=at_sides if has_sides else (),
             created_at=table.take("said_at", candidates) / MICROSECONDS,
             about_at=table.take("about_at", candidates) / MICROSECONDS,
             messages=(flags[:count] & MESSAGE > 0).astype(np.float64),
-            allowed=None if accepted.all() else accepted.tolist(),
+            allowed=None if np.count_nonzero(accepted) == count else accepted.tolist(),
             sessions=session,
             session_count=len(groups),
             speakers=[table.get_speaker(number) for number in numbers.tolist()],
-            speaker=speaker.tolist(),
+            speaker=speaker,
         )
-
-    def _find_others(self, sides: Places, known: Places) -> Places:
-        """Return the places of neighbours that are not known, each once."""
-        is_new = np.zeros(self._table.size + self._table.recent_count + 1, bool)
-        is_new[sides] = True
-        is_new[known] = False
-        is_new[-1] = False  # the place -1, of missing neighbours
-        return np.flatnonzero(is_new)
 
     def _find_sides(self, places: Places) -> Places:
         """Return the places of neighbours as `SearchTable.find_sides` does.
@@ -229,17 +243,17 @@ class SnapshotSearch:
         Those of sessions that changed are read from the index.
         """
         sides, changed = self._table.find_sides(places)
-        if changed.any():
+        if changed is not None and changed.any():
             at = np.flatnonzero(changed)
-            sides[:, at] = -1
+            sides[at] = -1
             numbers = self._table.take("n", places[at]).tolist()
-            read = read_sides(self._db, numbers)
+            read = self._source.read_sides(numbers)
             for row, n in zip(at.tolist(), numbers, strict=True):
                 for first, beside in zip((0, 2), read.get(n, ((), ())), strict=True):
                     found = self._table.find_places(beside)
                     if (found < 0).any():
                         raise self._distrust("it does not have texts that the index has")
-                    sides[first : first + len(found), row] = found
+                    sides[row, first : first + len(found)] = found
         return sides
 
     @reject_damaged
@@ -257,26 +271,34 @@ class SnapshotSearch:
             return []
         numbers = self.get_numbers(keys)
         found = self._index.read_shown(numbers, where)
-        candidates = [found.get(n) for n in numbers]
-        if not all(one is not None and one.allowed for one in candidates):
+        candidates = [found[n] for n in numbers if n in found and found[n].allowed]
+        if len(candidates) < len(numbers):
             raise self._distrust("it has texts that the filter rejects")
-        return [one for one in candidates if one is not None]
+        return candidates
+
+
+def _add_places(positions: NDArray[np.int32], places: Places, count: int) -> Places:
+    """Return those of these places that have no position yet, sorted, each once.
+
+    They get the positions from `count` on. `positions` has the position of each place, or -1.
+    """
+    places = places.ravel()
+    new = places[positions[places] < 0]
+    new.sort()
+    if len(new):
+        is_first = np.ones(len(new), bool)
+        np.not_equal(new[1:], new[:-1], out=is_first[1:])
+        new = new[is_first]
+        positions[new] = np.arange(count, count + len(new), dtype=np.int32)
+    return new
 
 
 def _number_values(values: Array) -> tuple[Array, Array]:
     """Return a number for each value, equal for equal ones, and the distinct values, sorted."""
-    order = np.argsort(values)
+    order = values.argsort()
     ordered = values[order]
     is_first = np.ones(len(values), bool)
     is_first[1:] = ordered[1:] != ordered[:-1]
     numbers = np.empty(len(values), np.intp)
-    numbers[order] = np.cumsum(is_first) - 1
+    numbers[order] = is_first.cumsum() - 1
     return numbers, ordered[is_first]
-
-
-_IDS = "SELECT n, id FROM entries WHERE n IN (SELECT value FROM json_each(?))"
-_NUMBERS = "SELECT id, n FROM entries WHERE id IN (SELECT value FROM json_each(?))"
-_ACCEPTED = """
-SELECT m.n FROM json_each(?) j JOIN entries m ON m.n = j.value LEFT JOIN usage u ON u.id = m.id
-WHERE {condition}
-"""

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from muisti.model import Filter
-from muisti.storage.sqlite.rows import to_int
-from muisti.storage.sqlite.snapshot.build import (
+from muisti.remember.index_rows import to_microseconds
+from muisti.storage.snapshot.build import (
     DELETED,
     DOCUMENT,
     GLOBAL,
@@ -45,9 +45,11 @@ def has_only_scope(where: Filter) -> bool:
 def check_scope(take: Take, places: NDArray[Any], where: Filter) -> Mask:
     """Return which of the texts at these places the scope of a filter accepts."""
     flags = take("flags", places)
-    accepted: Mask = np.ones(len(places), bool)
-    if where.only_deleted or not where.include_deleted:
-        accepted &= (flags & DELETED > 0) == where.only_deleted
+    accepted: Mask
+    if where.only_deleted:
+        accepted = flags & DELETED > 0
+    else:
+        accepted = flags & (0 if where.include_deleted else DELETED) == 0
     if where.is_scoped:
         accepted &= _check_owner(take, flags, places, where)
     if where.session_id is not None or where.session is not None or not where.all_sessions:
@@ -56,9 +58,9 @@ def check_scope(take: Take, places: NDArray[Any], where: Filter) -> Mask:
         types = [_TYPES[origin] for origin in where.origins if origin in _TYPES]
         accepted &= np.isin(flags & (MESSAGE | DOCUMENT), types)
     if where.since is not None:
-        accepted &= take("said_at", places) >= to_int(where.since)
+        accepted &= take("said_at", places) >= to_microseconds(where.since)
     if where.until is not None:
-        accepted &= take("said_at", places) < to_int(where.until)
+        accepted &= take("said_at", places) < to_microseconds(where.until)
     return accepted
 
 
@@ -82,8 +84,10 @@ def _check_owner(take: Take, flags: NDArray[Any], places: NDArray[Any], where: F
 
 def _check_session(take: Take, flags: NDArray[Any], places: NDArray[Any], where: Filter) -> Mask:
     """Return which texts the filter's session sees."""
-    session = take("session", places)
     is_open: Mask = flags & SESSION == 0
+    if where.session_id is None and where.session is None:
+        return is_open  # all that no session has for itself
+    session = take("session", places)
     if where.session_id is not None:
         is_open |= session == _hash(where.session_id)
     elif where.all_sessions or where.session is not None:
