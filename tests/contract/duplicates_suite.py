@@ -12,7 +12,7 @@ from muisti.model import Link, LinkSource, LinkType, Memory, Tier
 from muisti.ports import SearchIndex
 from muisti.remember.candidates import find_similar
 from muisti.text.simhash import compute_bands, hamming_distance
-from tests.contract.making import SHARED_SUITE, add, filed, ident, ids
+from tests.contract.making import SHARED_SUITE, add, filed, ident, ids, remove
 from tests.tiers import amount
 from tests.unit.making import NOON
 
@@ -230,10 +230,34 @@ class DuplicatesContract:
         ]
         expected = [{ident(2)}, {ident(2)}, {ident(4)}, {ident(5)}, set(), {ident(2)}, set()]
         assert [set(one) for one in found] == expected
+        for bits in (0, 20, 64):  # what differs more may be left out, nothing else
+            some = index.find_with_any_word(searches, 10, [bits] * len(searches))
+            for (one, _), all_of_it, near_ones in zip(searches, found, some, strict=True):
+                assert near_ones.items() <= all_of_it.items()
+                assert all(
+                    id_ in near_ones or hamming_distance(simhash, one.simhash) > bits
+                    for id_, simhash in all_of_it.items()
+                )
         assert index.find_near_simhashes(new, 3, 1) == [
             index.find_near_simhash(one, compute_bands(one.simhash), 3, 1) for one in new
         ]
         assert index.find_with_any_word([], 10) == index.find_near_simhashes([], 3, 10) == []
+
+    def test_memories_that_have_changed_are_found_where_they_are_now(
+        self, index: SearchIndex
+    ) -> None:
+        add(index, filed(1, "apple pear"), filed(2, "apple fig"), filed(3, "apple plum"))
+        searches = [(filed(9, "x"), ["appl"]), (filed(9, "x", project="app"), ["appl"])]
+
+        def find() -> list[set[str]]:
+            return [set(found) for found in index.find_with_any_word(searches, 10)]
+
+        assert find() == [{ident(1), ident(2), ident(3)}, set()]
+        add(index, filed(1, "apple pear", project="app"), filed(2, "apple", deleted_at=NOON))
+        assert find() == [{ident(3)}, {ident(1)}]
+        remove(index, 3)
+        add(index, filed(2, "apple fig"), filed(4, "apple"))
+        assert find() == [{ident(2), ident(4)}, {ident(1)}]
 
     def test_known_content(self, index: SearchIndex) -> None:
         add(index, filed(1, TEXT), filed(2, "two", project="app"))

@@ -10,6 +10,7 @@ import pytest
 
 from muisti.model import Link, LinkSource, LinkType, Memory
 from muisti.ports import SearchIndex
+from muisti.ports.link_names import make_link_key
 from tests.contract.making import add, filed, ident, remove
 from tests.unit.making import NOON
 
@@ -57,6 +58,27 @@ class LinksContract:
         found = index.get(ident(1))
         assert found is not None
         assert found.links == (made,)
+
+    def test_by_labels_of_links(self, index: SearchIndex) -> None:
+        add(
+            index,
+            filed(1, "text with [[Otters]] and [[Ä/B]]", title="Log"),
+            filed(2, "another", title="otters", aliases=("LUTRA",)),
+            filed(3, "no longer there", title="Otters", deleted_at=NOON),
+        )
+        assert index.find_labelled("wikilink", ["otters", "unknown"]) == [ident(1)]
+        assert index.find_labelled("wikilink", ["b"]) == [ident(1)]
+        assert index.find_labelled("wikilink", None) == [ident(1)]
+        assert index.find_labelled("name", ["otters", "lutra"]) == [ident(2)]
+        assert index.find_labelled("name", ["log", "2"]) == [ident(2), ident(1)]
+        assert index.find_labelled("name", []) == index.find_labelled("other", None) == []
+
+    def test_a_wikilink_that_grows_when_it_is_normalized(self, index: SearchIndex) -> None:
+        name = "\ufdfa" * 300  # each is eighteen characters in NFKC
+        add(index, filed(1, f"text with [[{name}]]"), filed(2, "another", title=name))
+        key = make_link_key(name)
+        assert index.find_labelled("wikilink", [key]) == [ident(1)]
+        assert index.find_labelled("name", [key]) == [ident(2)]
 
     def test_oldest_first_each_once(self, index: SearchIndex) -> None:
         late, early, back = (

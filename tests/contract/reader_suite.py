@@ -205,6 +205,21 @@ class ReaderContract:
         )
         assert ids(found) == [STORE[3].id]
 
+    def test_tags_are_keywords(self, index: SearchIndex) -> None:
+        tagged = filed(1, "Deploy on #Friday", keywords=("friday", "weekly"))
+        add(index, tagged, filed(2, "Rest on #Sunday"))
+        assert tagged.hashtags == ("Friday",)
+        assert ids(index.select(Filter(keywords=("friday",)), order="created_at", limit=None)) == [
+            ident(1)
+        ]
+        found = index.find_by_keywords(["SUNDAY"], match_all=True, where=Filter(), limit=5)
+        assert [(one.id, one.keywords, one.hashtags) for one in found] == [
+            (ident(2), (), ("Sunday",))
+        ]
+        words = index.get_words([ident(1), ident(2)])
+        assert words[ident(1)].labels.split().count("friday") == 1
+        assert words[ident(2)].labels == "sunday"
+
     @pytest.mark.parametrize(
         ("changes", "is_same"),
         [

@@ -217,11 +217,11 @@ class SyncedIndexContract:
             end = [second]
         else:
             read_conversations(index, first, second)
-            first = replace(first, lines=[a_line(0, "another", id="y")], restarted=True)
+            first = first._replace(lines=[a_line(0, "another", id="y")], restarted=True)
             read_conversations(index, first)
             end = [first, second]
         with index.builder() as builder:
-            read_conversations(builder, *(replace(delta, restarted=True) for delta in end))
+            read_conversations(builder, *(delta._replace(restarted=True) for delta in end))
             assert index.fingerprint() == builder.fingerprint()
 
     # -- Opening

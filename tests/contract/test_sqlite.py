@@ -18,6 +18,7 @@ from muisti.storage.sqlite.index import SqliteIndex
 from muisti.storage.sqlite.migrate import load_migrations, migrate
 from muisti.storage.sqlite.migrations import NEWEST
 from muisti.storage.sqlite.owner import COMPLETE
+from muisti.storage.sqlite.rows import fetch
 from muisti.storage.sqlite.snapshot import keeper
 from muisti.storage.sync_state import StateChanges
 from tests.conftest import FakeClock
@@ -101,6 +102,23 @@ class TestSqliteSyncedIndex(SyncedIndexContract):
         data = b"".join(path.read_bytes() for path in tmp_path.iterdir() if path.is_file())
         assert b"xyzzy" not in data
         assert b"stays" in data
+
+    def test_saves_after_a_rebuild_do_not_write_its_words_again(self, index: SqliteIndex) -> None:
+        def read_segments() -> set[tuple[int, bytes]]:
+            with index._db.read_transaction() as db:
+                sql = "SELECT id, block FROM word_index_data WHERE id > 10"
+                return set(fetch(db, sql))
+
+        with index.builder() as builder:
+            put(builder, *(filed(n, f"word{n} of {n % 7} things") for n in range(1, 300)))
+            builder.swap()
+        index.open()
+        rebuilt = read_segments()
+        for n in range(300, 320):
+            put(index, filed(n, f"word{n} is a late thing"))
+        assert rebuilt <= read_segments()
+        assert index.check() == []
+        assert index.find_words_containing("ord31", 2) == ["word31", "word310"]
 
     @pytest.mark.parametrize(
         "damage",

@@ -106,6 +106,7 @@ def _insert(tables: Tables, entry: Entry, before: Mapping[str, Entry]) -> None:
     check_text(memory.id, memory.content, memory.title, memory.source, memory.project)
     check_text(memory.session_id, memory.summary)
     check_text(*memory.keywords, *memory.categories, *memory.concepts, *memory.files, *entry.words)
+    check_text(*memory.aliases)
     tables.entries[memory.id] = entry
     if entry.is_indexed:
         tables.lengths[memory.id] = entry.length

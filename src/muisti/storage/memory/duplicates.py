@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from muisti.model import Memory
+from muisti.ports.search import Frequencies
 from muisti.storage.memory.tables import Entry
 from muisti.storage.memory.view import View
 from muisti.text.simhash import compute_bands, hamming_distance
@@ -14,6 +15,7 @@ class MemoryDuplicates:
     """Implements the port DuplicateFinder."""
 
     view: Callable[[], View]
+    frequencies: Callable[[Sequence[str]], Frequencies]
 
     def find_same_content(self, memory: Memory) -> Memory | None:
         """Return the oldest memory with this content and validity, or None."""
@@ -72,8 +74,15 @@ class MemoryDuplicates:
             for memory in memories
         ]
 
+    def count_texts(self, words: Sequence[str], memories: int) -> Mapping[str, int]:
+        """Return in how many texts each of these words occurs."""
+        return self.frequencies(words).counts
+
     def find_with_any_word(
-        self, searches: Sequence[tuple[Memory, Sequence[str]]], limit: int
+        self,
+        searches: Sequence[tuple[Memory, Sequence[str]]],
+        limit: int,
+        most_bits: Sequence[int] = (),
     ) -> list[dict[str, str]]:
         """Return the memories with any of the words, for each of many searches."""
         return [

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from muisti.model import Link, LinkType
 from muisti.model.chains import find_chains, find_successors
-from muisti.storage.memory.view import View
+from muisti.storage.memory.view import View, by_time
 
 
 class MemoryLinks:
@@ -35,6 +35,21 @@ class MemoryLinks:
             replace(link, valid_from=None) if link.valid_from == link.created_at else link
             for link in alive
         ]
+
+    def find_labelled(self, label: str, values: Sequence[str] | None) -> list[str]:
+        """Return the IDs of memories with any of these values of a label, or with any value."""
+        wanted = None if values is None else {(label, value) for value in values}
+        found = [
+            entry
+            for entry in self.view().memories()
+            if entry.memory.deleted_at is None
+            and (
+                any(field == label for field, _ in entry.labels)
+                if wanted is None
+                else not wanted.isdisjoint(entry.labels)
+            )
+        ]
+        return [entry.memory.id for entry in sorted(found, key=by_time, reverse=True)]
 
     def successors(self, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
         """Return the IDs of the memories that supersede each of these, the latest last."""

@@ -25,15 +25,15 @@ from muisti.model import (
     Problem,
     QueueStatus,
 )
+from muisti.ports.change_set import ChangeSet, Committed
 from muisti.ports.rows import IndexChanges, MessageLine, TextRow
 from muisti.ports.store import (
-    ChangeSet,
     Clock,
-    Committed,
     Stored,
     StoredVersion,
     Update,
 )
+from muisti.ports.unshared import UnsharedQueue, UnsharedWork
 from muisti.remember.index_rows import make_message_ids, project_memory, project_messages
 from muisti.settings import Settings
 from muisti.storage.checked_values import check_text, copy_event, to_message_line
@@ -87,6 +87,7 @@ class MemoryStore(MemoryRemoval):
 
     def __init__(self, settings: Settings, clock: Clock, index: MemoryIndex) -> None:
         self.queue = MemoryQueue()
+        self.work = UnsharedWork()
         self._settings = settings
         self._clock = clock
         self._index = index
@@ -313,17 +314,18 @@ class MemoryStore(MemoryRemoval):
         return CoreMemory(user=dict(facts), agent=dict(core["agent"]))
 
 
-class MemoryQueue:
+class MemoryQueue(UnsharedQueue):
     """Implements the port ExtractionQueue. Other processes have no exchanges here."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, Exchange] = {}
 
-    def put(self, exchange: Exchange) -> None:
+    def put(self, exchange: Exchange, *, claim: bool = True) -> bool:
         """Add an exchange."""
         self._waiting[exchange.id] = exchange
+        return True
 
-    def take_over(self) -> list[Exchange]:
+    def take_over(self, limit: int | None = None) -> list[Exchange]:
         """Return nothing: there are no other processes."""
         return []
 

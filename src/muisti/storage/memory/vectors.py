@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from muisti.ports.vectors import Embedded, Identity, Space, Vector, VectorHit, check_length
+from muisti.ports.unshared import UnclaimedVectors
+from muisti.ports.vectors import (
+    Embedded,
+    Identity,
+    Space,
+    Vector,
+    VectorHit,
+    check_length,
+)
 from muisti.storage.memory.apply import promote_complete_space
 from muisti.storage.memory.index import MemoryIndex
 from muisti.storage.memory.tables import SpaceTable, Tables
@@ -14,7 +22,7 @@ if TYPE_CHECKING:
     from muisti.model import Filter
 
 
-class MemoryVectors:
+class MemoryVectors(UnclaimedVectors):
     """Implements the port VectorIndex."""
 
     def __init__(self, index: MemoryIndex) -> None:

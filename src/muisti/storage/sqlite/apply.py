@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import apsw
 
-from muisti.ports.rows import IndexChanges, JournalChanges, MemoryRow
 from muisti.storage.sqlite.entries import Counts, assign_scopes, insert_texts, remove_texts
 from muisti.storage.sqlite.rows import STORED, Cell, encode_link, encode_memory, fetch, to_int
 from muisti.storage.sqlite.vector_spaces import (
@@ -17,8 +16,10 @@ from muisti.storage.sqlite.vector_spaces import (
     promote_complete_space,
     to_json,
 )
-from muisti.storage.sync_state import StateChanges
-from muisti.text.simhash import compute_bands
+
+if TYPE_CHECKING:
+    from muisti.ports.rows import IndexChanges, JournalChanges, MemoryRow
+    from muisti.storage.sync_state import StateChanges
 
 MANY = 100
 """With at least this many memories, FTS5 segments are merged afterwards."""
@@ -78,6 +79,10 @@ class _Row(NamedTuple):
 def _remove(db: apsw.Connection, ids: Sequence[str], counts: Counts) -> dict[str, _Row]:
     """Delete the rows of these memories, but not their vectors. Return the deleted rows by ID."""
     found = {id_: _Row(*row) for id_, *row in fetch(db, _KNOWN, (to_json(ids),))} if ids else {}
+    if not found:
+        return {}
+    from muisti.text.simhash import compute_bands  # slow to import
+
     for id_, known in found.items():
         db.execute("DELETE FROM links WHERE source = ?", (id_,))
         own_bands = [(band, known.n) for band in compute_bands(known.simhash)]

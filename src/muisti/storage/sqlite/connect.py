@@ -30,22 +30,24 @@ from muisti.errors import (
     VaultReadOnly,
 )
 from muisti.filesystem import Tree, UnsafeFile
-from muisti.model import KINDS, RATES, Filter, Kind, Sector
+from muisti.model import KINDS, RATES
 from muisti.model.salience import IDLE_DAYS
 from muisti.processes import is_running
 from muisti.storage.clock import SystemClock
+from muisti.storage.salience_sql import salience_sql
 from muisti.storage.sqlite.filters import Condition, build_condition
 from muisti.storage.sqlite.migrate import migrate
 from muisti.storage.sqlite.migrations import NEWEST
 from muisti.storage.sqlite.owner import COMPLETE, IndexOwner
 from muisti.storage.sqlite.rows import to_int
-from muisti.storage.sqlite.salience_sql import RECORDED, salience_sql
+from muisti.storage.sqlite.salience_sql import ARITHMETIC, NOW, RECORDED
 from muisti.storage.sqlite.snapshot.keeper import PATTERN, SnapshotKeeper
 from muisti.storage.sqlite.validity import Chains
 
 if TYPE_CHECKING:
+    from muisti.model import Filter, Kind, Sector
     from muisti.ports import Clock, Words
-    from muisti.storage.sqlite.snapshot.table import SearchTable
+    from muisti.storage.snapshot.table import SearchTable
 
 OLDEST_SQLITE = (3, 51, 3)
 """Earlier versions can lose commits if several processes use a write-ahead log."""
@@ -162,10 +164,32 @@ class Held(threading.local):
     table: SearchTable | None = None
     has_table = False
     """Whether `table` was looked for."""
+    reads_with_writer = False
+    """Whether reads use the connection for writing."""
 
     def find_replaced_at(self, *values: Any) -> int | None:
         """Return when a memory was replaced: the SQL function `replaced_at(id, known_at)`."""
         return self.chains.find_replaced_at(*values)
+
+    def add_functions(self, db: apsw.Connection, clock: Clock) -> None:
+        """Define the SQL functions that statements for reading use."""
+        # "deterministic" makes SQLite call it once per statement, not per row.
+        db.create_scalar_function("now_us", lambda *_: to_int(clock.now()), 0, deterministic=True)
+        db.create_scalar_function("replaced_at", self.find_replaced_at, 2)
+
+    @contextmanager
+    def hold(self, db: apsw.Connection) -> Iterator[None]:
+        """Read with a connection in a transaction."""
+        self.db, self.chains, self.rows = db, Chains(db), {}
+        try:
+            db.execute("BEGIN")
+            yield
+        finally:
+            self.db = self.table = None
+            self.has_table = False
+            del self.chains, self.rows
+            if db.in_transaction:
+                db.execute("ROLLBACK")
 
 
 class Database:
@@ -185,16 +209,20 @@ class Database:
     ) -> None:  # shape: one argument for each setting
         """`background`: build search snapshots in a thread when they are due."""
         self._folder = folder
+        self._pointer_path = folder / POINTER
         self.snapshots = SnapshotKeeper(folder, self, background=background)
         self.scans_vectors = True
         """Whether vectors are searched by a scan of their signs, as a snapshot does."""
         self.owner = IndexOwner(identify_vault)
         self.timeout = timeout
         self._clock = clock or SystemClock()
-        self.salience = salience_sql(kinds, rates, grace_days=grace_days)
-        self.salience_recorded = salience_sql(kinds, rates, RECORDED, grace_days)
+        self.salience = salience_sql(ARITHMETIC, kinds, rates, NOW, grace_days)
+        self.salience_recorded = salience_sql(ARITHMETIC, kinds, rates, RECORDED, grace_days)
         """The SQL expression for the salience at the time up to which decay was recorded."""
+        self._writing = threading.RLock()
+        """Held while the connection for writing is used. Taken before `_guard`."""
         self._guard = threading.RLock()
+        """Held for a moment, to take or put back a connection for reading, and while all change."""
         self.held = Held()
         self._idle: list[apsw.Connection] = []
         self._writer: apsw.Connection | None = None
@@ -214,14 +242,14 @@ class Database:
         """Return whether the open file is the one that the pointer names."""
         if self._pointer is None or self._immutable:
             return False
-        return _read_stamp(self._folder / POINTER) == self._pointer
+        return _read_stamp(self._pointer_path) == self._pointer
 
     def open(self) -> bool:
         """Open the current file, or a new one if it is missing or damaged.
 
         Return whether the index must be filled.
         """
-        with self._guard:
+        with self._writing, self._guard:
             if not self.is_current():
                 target = _read_pointer(self._folder)
                 if not self._immutable or target is None:
@@ -238,7 +266,7 @@ class Database:
 
         Return whether it is open.
         """
-        with self._guard:
+        with self._writing, self._guard:
             if self.is_current():
                 return self._complete
             pointer, target = _read_stamp(self._folder / POINTER), _read_pointer(self._folder)
@@ -268,13 +296,14 @@ class Database:
                 writer.close()
                 return False
             self.close()
+            self.held.add_functions(writer, self._clock)
             self._writer, self.path, self._pointer, self._complete = writer, target, pointer, True
             self.moved, self._immutable = False, immutable
             return True
 
     def accept(self) -> None:
         """Use a file that was filled from another folder: it is of this vault."""
-        with self._guard:
+        with self._writing, self._guard:
             self.owner.accepted = self.path
             self.mark_complete()
             self._complete, self.moved = True, False  # also if that could not be written
@@ -292,7 +321,7 @@ class Database:
 
         If it is busy or the disk is full, the next process that opens it syncs again.
         """
-        with self._guard, suppress(IndexBusy, VaultFull), sqlite_errors():
+        with self._writing, suppress(IndexBusy, VaultFull), sqlite_errors():
             if self._writer is not None and not self._complete:
                 self.owner.stamp(self._writer)
                 self._complete, self.moved = True, False
@@ -309,6 +338,7 @@ class Database:
                 writer.close()
                 raise
         self.close()
+        self.held.add_functions(writer, self._clock)
         self._writer, self.path, self._immutable = writer, target, False
         self._pointer = _read_stamp(self._folder / POINTER)
 
@@ -318,7 +348,7 @@ class Database:
 
     def adopt(self, built: Path) -> None:
         """Make a finished, closed index file the current one and delete the others."""
-        with self._guard, sqlite_errors():
+        with self._writing, self._guard, sqlite_errors():
             target = built.with_name(f"index-{uuid.uuid4().hex[:8]}.db")
             os.replace(built, target)
             pointer = self._folder / f"{POINTER}-{uuid.uuid4().hex[:8]}"
@@ -345,7 +375,7 @@ class Database:
 
     def quarantine(self) -> None:
         """Rename a damaged index file, so that it can be inspected, and remove the pointer."""
-        with self._guard, sqlite_errors():
+        with self._writing, self._guard, sqlite_errors():
             damaged = self.path or _read_pointer(self._folder)
             self.close()
             (self._folder / POINTER).unlink(missing_ok=True)
@@ -361,11 +391,32 @@ class Database:
         return build_condition(where, self.salience)
 
     @contextmanager
+    def read_with_writer(self) -> Iterator[None]:
+        """Within the context, this thread reads with the connection for writing.
+
+        A write empties the page cache of all other connections. So a change that is decided by
+        what the index has reads a hundred pages less. Other threads wait to write meanwhile.
+        """
+        before = self.held.reads_with_writer
+        self.held.reads_with_writer = True
+        try:
+            yield
+        finally:
+            self.held.reads_with_writer = before
+
+    @contextmanager
     def read_transaction(self) -> Iterator[apsw.Connection]:
         """Yield a connection that sees one state. Nested calls of a thread share it."""
         if self.held.db is not None:
             yield self.held.db
             return
+        if self.held.reads_with_writer:
+            with self._writing:
+                writer = self._writer
+                if writer is not None and not writer.in_transaction:
+                    with sqlite_errors(), self.held.hold(writer):
+                        yield writer
+                    return
         with self._guard:
             path = self.path
             db = self._idle.pop() if self._idle else None
@@ -374,21 +425,11 @@ class Database:
         with sqlite_errors():
             if db is None:
                 db = connect_immutable(path) if self._immutable else connect(path, self.timeout)
-                # "deterministic" makes SQLite call it once per statement, not per row.
-                db.create_scalar_function(
-                    "now_us", lambda *_: to_int(self._clock.now()), 0, deterministic=True
-                )
-                db.create_scalar_function("replaced_at", self.held.find_replaced_at, 2)
-            self.held.db, self.held.chains, self.held.rows = db, Chains(db), {}
+                self.held.add_functions(db, self._clock)
             try:
-                db.execute("BEGIN")
-                yield db
+                with self.held.hold(db):
+                    yield db
             finally:
-                self.held.db = self.held.table = None
-                self.held.has_table = False
-                del self.held.chains, self.held.rows
-                if db.in_transaction:
-                    db.execute("ROLLBACK")
                 with self._guard:
                     if self.path == path and len(self._idle) < 8:
                         self._idle.append(db)
@@ -398,7 +439,7 @@ class Database:
     @contextmanager
     def write_transaction(self) -> Iterator[apsw.Connection]:
         """Yield the write connection in a transaction: committed at the end, or rolled back."""
-        with self._guard, sqlite_errors():
+        with self._writing, sqlite_errors():
             if self._writer is None:
                 raise IndexProblem("the index is closed")
             if self._immutable:
@@ -412,17 +453,13 @@ class Database:
                     self._writer.execute("ROLLBACK")
                 raise
 
-    def vacuum(self) -> None:
-        """Rewrite the file: SQLite zeroes deleted rows, but not copies left by moving rows."""
-        with self._guard, sqlite_errors():
-            if self._writer is not None:
-                self._writer.execute("VACUUM")
-
-    def checkpoint(self) -> bool:
+    def checkpoint(self, *, rewrite: bool = False) -> bool:
         """Move the write-ahead log into the database. Return False if a reader prevented it."""
-        with self._guard, sqlite_errors():
+        with self._writing, sqlite_errors():
             if self._writer is None:
                 return False
+            if rewrite:  # SQLite zeroes deleted rows, but not copies left by moving rows
+                self._writer.execute("VACUUM")
             busy, _, _ = next(iter(self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")))
             return not busy
 
@@ -436,7 +473,7 @@ class Database:
 
     def close(self) -> None:
         """Close every connection."""
-        with self._guard:
+        with self._writing, self._guard:
             for db in (*self._idle, *([self._writer] if self._writer else [])):
                 with suppress(apsw.Error):
                     db.close()

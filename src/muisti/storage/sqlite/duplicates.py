@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from collections import defaultdict
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
-from muisti.model import Memory, Tier
+from muisti.model import Tier
 from muisti.model.memory import PLACE
 from muisti.storage.sqlite.rows import (
     FROM,
@@ -20,7 +21,85 @@ from muisti.storage.sqlite.validity import OWN_END, VALID_UNTIL
 from muisti.storage.sqlite.vector_spaces import to_json
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    import apsw
+
+    from muisti.model import Memory
     from muisti.storage.sqlite.connect import Database
+    from muisti.storage.sqlite.word_rows import WordRows
+
+
+class _Row(NamedTuple):
+    """A memory."""
+
+    id: str
+    simhash: str
+    place: tuple[str | None, ...]
+
+
+_NO_SIMHASH = (1 << 128) - 1
+"""Far from every simhash, which has 64 bits."""
+
+
+class KnownRows:
+    """The rows of one index file that were read to find duplicates.
+
+    Their texts are far apart in the file: each save would read up to 200 pages for them. The table
+    `changed` has a number for every change of a row, so that no row is used after it changed.
+    """
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._path: Path | None = None
+        self._seq = 0
+        self._rows: dict[int, _Row | None] = {}
+        self._simhashes: dict[int, int] = {}
+
+    def read(
+        self, db: apsw.Connection, path: Path | None, wanted: Iterable[Iterable[int]]
+    ) -> tuple[dict[int, _Row | None], dict[int, int]]:
+        """Return the rows with these numbers; None for one that is not a memory, or deleted.
+
+        Also returns the simhash of each as a number; that of None is far from all others.
+        """
+        with self._guard:
+            self._forget_changed(db, path)
+            numbers = set[int]().union(*wanted)
+            unknown = [n for n in numbers if n not in self._rows]
+            if unknown:
+                if len(self._rows) + len(unknown) > _MOST_ROWS:
+                    self._rows, self._simhashes, unknown = {}, {}, list(numbers)
+                self._rows |= dict.fromkeys(unknown)
+                self._simhashes |= dict.fromkeys(unknown, _NO_SIMHASH)
+                for n, id_, simhash, session, *place in fetch(db, _PLACES, (to_json(unknown),)):
+                    full = (*place, session if place[0] == Tier.SESSION else None)
+                    self._rows[n] = _Row(id_, simhash, full)
+                    self._simhashes[n] = int(simhash or "0", 16)
+            rows, simhashes = self._rows, self._simhashes
+            return {n: rows[n] for n in numbers}, {n: simhashes[n] for n in numbers}
+
+    def clear(self) -> None:
+        """Forget all rows."""
+        with self._guard:
+            self._rows, self._simhashes = {}, {}
+
+    def _forget_changed(self, db: apsw.Connection, path: Path | None) -> None:
+        """Forget rows that changed since they were read, or all of another file."""
+        [(last,)] = fetch(db, "SELECT total(seq) FROM sqlite_sequence WHERE name = 'changed'")
+        changed: list[tuple[int]] = []
+        if path == self._path and last > self._seq:
+            changed = fetch(db, "SELECT n FROM changed WHERE seq > ?", (self._seq,))
+        if path != self._path or len(changed) != last - self._seq:
+            # A snapshot was built meanwhile, which removes what it contains.
+            self._rows, self._simhashes = {}, {}
+        for (n,) in changed:
+            self._rows.pop(n, None)
+        self._path, self._seq = path, int(last)
+
+
+_MOST_ROWS = 20_000
+"""About 5 MB."""
 
 
 class SqliteDuplicates:
@@ -28,6 +107,8 @@ class SqliteDuplicates:
 
     _db: Database
     _columns: str
+    _known_rows: KnownRows
+    _word_rows: WordRows
 
     def find_same_content(self, memory: Memory) -> Memory | None:
         """Return the oldest memory with this content and validity, or None."""
@@ -97,31 +178,41 @@ class SqliteDuplicates:
                 found.append(dict(fetch(db, _BY_NUMBER, place)) if near else {})
         return found
 
+    def count_texts(self, words: Sequence[str], memories: int) -> dict[str, int]:
+        """Return in how many texts each of these words occurs."""
+        with self._db.read_transaction() as db:
+            counts = self._word_rows.count(db, words, memories)
+            if counts is None:
+                counts = dict(fetch(db, _COUNTS, (to_json(words),)))
+        return counts
+
     def find_with_any_word(
-        self, searches: Sequence[tuple[Memory, Sequence[str]]], limit: int
+        self,
+        searches: Sequence[tuple[Memory, Sequence[str]]],
+        limit: int,
+        most_bits: Sequence[int] = (),
     ) -> list[dict[str, str]]:
         """Return the memories with any of the words, for each of many searches.
 
-        The rows that several searches find are read once.
+        A row that was read before is not read again until it changes.
         """
-        if len(searches) == 1:
-            [(memory, words)] = searches
-            return [self.find_with_words(memory, words, limit, all_of_them=False)]
-        matching: list[list[int]] = []
         with self._db.read_transaction() as db:
-            for _, words in searches:
-                match = " OR ".join(quote_word(word) for word in words)
-                rows = fetch(db, _MATCHING, (match,)) if words else []
-                matching.append([n for (n,) in rows])
-            numbers = to_json({n for found in matching for n in found})
-            by_place: dict[tuple[str | None, ...], dict[int, tuple[str, str]]] = defaultdict(dict)
-            for n, id_, simhash, session, *place in fetch(db, _PLACES, (numbers,)):
-                full = (*place, session if place[0] == Tier.SESSION else None)
-                by_place[full][n] = id_, simhash
+            matching = self._word_rows.find(db, [words for _, words in searches])
+            if matching is None:
+                matching = []
+                for _, words in searches:
+                    match = " OR ".join(quote_word(word) for word in words)
+                    rows = fetch(db, _MATCHING, (match,)) if words else []
+                    matching.append([n for (n,) in rows])
+            known, simhashes = self._known_rows.read(db, self._db.path, matching)
         results = []
-        for (memory, _), found in zip(searches, matching, strict=True):
-            known = by_place.get(memory.place, {})
-            results.append(dict([known[n] for n in found if n in known][:limit]))
+        for at, ((memory, _), found) in enumerate(zip(searches, matching, strict=True)):
+            near, place = found, memory.place
+            if most_bits and len(found) <= limit:  # few are left for what takes longer
+                own, most = int(memory.simhash or "0", 16), most_bits[at]
+                near = [n for n in found if (simhashes[n] ^ own).bit_count() <= most]
+            same = [row for n in near if (row := known[n]) is not None and row.place == place]
+            results.append({row.id: row.simhash for row in same[:limit]})
         return results
 
     def get_contents(self, ids: Sequence[str]) -> dict[str, str]:
@@ -156,6 +247,7 @@ _KNOWN_HASHES = """
 SELECT m.content_hash FROM json_each(?) j
 CROSS JOIN entries m ON m.content_hash = j.value AND m.origin = 'memory'
 """
+_COUNTS = "SELECT word, memories FROM lexicon WHERE word IN (SELECT value FROM json_each(?))"
 _MATCHING = "SELECT rowid FROM word_index WHERE word_index MATCH ?"
 _PLACES = f"""
 SELECT m.n, m.id, m.simhash, m.session_id, {", ".join(f"m.{name}" for name in PLACE)}

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import apsw
 
-from muisti.ports.rows import TextRow
-from muisti.remember.index_rows import get_tier
 from muisti.storage.sqlite.rows import Cell, fetch
 from muisti.storage.sqlite.vector_spaces import delete_vectors, mark_all_unembedded, to_json
+
+if TYPE_CHECKING:
+    from muisti.ports.rows import TextRow
 
 Counts = Counter[str] | None
 """The change in the number of texts with each word. None: the builder counts at the end."""
@@ -34,6 +36,8 @@ def insert_texts(
     db: apsw.Connection, texts: Sequence[TextRow], earlier: Earlier, counts: Counts
 ) -> None:
     """Write rows. Rows in `earlier` keep their number and, if unchanged, their vectors."""
+    from muisti.remember.index_rows import get_tier  # slow to import
+
     (last,) = db.execute("SELECT coalesce(max(n), 0) FROM entries").fetchone() or (0,)
     next_n = max([last, *(n for n, _ in earlier.values())]) + 1
     rows: list[tuple[Cell, ...]] = []

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING
 
 import apsw
 
 from muisti.errors import IndexBusy, VaultFull
-from muisti.storage.sqlite.duplicates import SqliteDuplicates
+from muisti.storage.sqlite.duplicates import KnownRows, SqliteDuplicates
 from muisti.storage.sqlite.index_file import IndexFile
 from muisti.storage.sqlite.links import SqliteLinks
 from muisti.storage.sqlite.messages import SqliteMessages
@@ -17,13 +17,15 @@ from muisti.storage.sqlite.reader import SqliteReader
 from muisti.storage.sqlite.review import SqliteReview
 from muisti.storage.sqlite.rows import fetch, make_columns
 from muisti.storage.sqlite.statistics import SqliteStatistics
+from muisti.storage.sqlite.vector_spaces import to_json
+from muisti.storage.sqlite.word_rows import WordRows
 from muisti.storage.sqlite.words import SqliteWords
 
 if TYPE_CHECKING:
     from muisti.ports.rows import IndexChanges
+    from muisti.storage.snapshot.search import SnapshotSearch
     from muisti.storage.sqlite.builder import SqliteIndexBuilder
     from muisti.storage.sqlite.connect import Database
-    from muisti.storage.sqlite.snapshot.search import SnapshotSearch
     from muisti.storage.sync_state import ConversationOffset, ReadOffset, SeenFile, StateChanges
 
 
@@ -45,6 +47,8 @@ class SqliteIndex(
         self._columns = make_columns(database.salience)
         self._salience_recorded = database.salience_recorded
         self._purge_is_due = False
+        self._known_rows = KnownRows()
+        self._word_rows = WordRows(database)
 
     def open_columns(self) -> SnapshotSearch | None:
         """Return what searches in the snapshot; None without one."""
@@ -52,11 +56,16 @@ class SqliteIndex(
         table = self._db.snapshots.get_table() if self._db.scans_vectors else None
         if table is None or db is None:
             return None
-        from muisti.storage.sqlite.snapshot.search import SnapshotSearch  # numpy
+        from muisti.storage.snapshot.search import SnapshotSearch  # numpy
+        from muisti.storage.sqlite.snapshot.build import SqliteSource
 
-        return SnapshotSearch(self, self._db, db, table)
+        return SnapshotSearch(self, SqliteSource(db, self._db), table, self._db.snapshots)
 
     # -- Writing
+
+    def read_with_writer(self) -> AbstractContextManager[None]:
+        """Within the context, reads of this thread share the page cache of its writes."""
+        return self._db.read_with_writer()
 
     def apply(self, changes: IndexChanges) -> None:
         """Write one transaction."""
@@ -80,9 +89,10 @@ class SqliteIndex(
         """
         with self._db.write_transaction() as db:
             self._db.snapshots.remove(db)
+        self._known_rows.clear()
+        self._word_rows.clear()
         self._db.sweep()
-        self._db.vacuum()
-        self._purge_is_due = not self._db.checkpoint()
+        self._purge_is_due = not self._db.checkpoint(rewrite=True)
         if self._purge_is_due:
             raise IndexBusy(
                 "another process is reading; the deleted text leaves the log at the next change"
@@ -115,11 +125,24 @@ class SqliteIndex(
         with self._db.read_transaction() as db:
             return read_settled(db, tick_ns)
 
+    def find_seen(self, ids: Collection[str]) -> dict[str, str]:
+        """Return the ID by path of the known files that have one of these IDs."""
+        sql = "SELECT path, memory_id FROM seen WHERE memory_id IN (SELECT value FROM json_each(?))"
+        with self._db.read_transaction() as db:
+            return dict(fetch(db, sql, (to_json(ids),)))
+
     def has_more_files(self, number: int) -> bool:
         """Return whether the index knows more files of memories than this. Counts no further."""
         sql = "SELECT count(*) FROM (SELECT 1 FROM seen LIMIT ?)"
         with self._db.read_transaction() as db:
             return bool(fetch(db, sql, (number + 1,))[0][0] > number)
+
+    def is_empty(self) -> bool:
+        """Return whether the index knows no memory, document or conversation."""
+        sql = """SELECT 1 FROM seen UNION ALL SELECT 1 FROM documents
+                 UNION ALL SELECT 1 FROM talk LIMIT 1"""
+        with self._db.read_transaction() as db:
+            return not fetch(db, sql)
 
     def journal_offsets(self) -> dict[str, ReadOffset]:
         """Return how far each file of the journal was read, by file name."""

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from muisti.errors import IndexCorrupt
-from muisti.model import SESSION_BREAK, Conversation, DocumentSource, IndexedDocument, Message
 from muisti.storage.sqlite.rows import fetch, to_time
 from muisti.storage.sqlite.vector_spaces import to_json
 
 if TYPE_CHECKING:
+    from muisti.model import Conversation, DocumentSource, IndexedDocument, Message
     from muisti.storage.sqlite.connect import Database
 
 
@@ -73,6 +73,8 @@ class SqliteMessages:
 
     def list_documents(self, paths: Sequence[str] | None = None) -> list[IndexedDocument]:
         """Return the indexed documents, or those with these paths, sorted by path."""
+        from muisti.model.documents import VERSION_LENGTH, IndexedDocument
+
         with self._db.read_transaction() as db:
             if paths is None:
                 rows = fetch(db, _ALL_DOCUMENTS)
@@ -86,14 +88,14 @@ class SqliteMessages:
 
 def read_sources(db: apsw.Connection) -> list[DocumentSource]:
     """Return the document sources with the number of their documents."""
+    from muisti.model import DocumentSource
+
     return [
         DocumentSource(path, source, project, bool(trusted), count, user)
         for path, source, project, trusted, count, user in fetch(db, _SOURCES)
     ]
 
 
-VERSION_LENGTH = 16
-"""Characters of a document's version, of 64."""
 _DOCUMENTS = """
 SELECT d.path, d.sha, d.shelf, coalesce(s.project, ''), coalesce(s.user, '')
 FROM {0} LEFT JOIN shelves s ON s.path = d.shelf ORDER BY d.path
@@ -130,7 +132,7 @@ SELECT c.chat, c.count, c.first, c.last,
         AND {_MODEL} NOT NULL ORDER BY m.file DESC, m.place DESC LIMIT 1),
     (SELECT m.message_id FROM messages m WHERE m.chat = c.chat AND {_SINCE.format("c.chat")}
         ORDER BY m.file, m.place LIMIT 1)
-FROM (SELECT chat, sum(type IS NOT '{SESSION_BREAK}') AS count, min(at) AS first, max(at) AS last
+FROM (SELECT chat, sum(type IS NOT 'session_break') AS count, min(at) AS first, max(at) AS last
     FROM messages {{where}} GROUP BY chat) c
 JOIN entries e ON e.n = (SELECT m.n FROM messages m WHERE m.chat = c.chat
     ORDER BY m.file DESC, m.place DESC LIMIT 1)
@@ -141,6 +143,8 @@ _CONVERSATION = _FIGURES.format(where="WHERE chat = ?")
 
 
 def _decode_conversation(row: Sequence[Any]) -> Conversation:
+    from muisti.model import Conversation
+
     name, count, first, last, since_break, project, user, model, start = row
     return Conversation(
         name,
@@ -156,6 +160,8 @@ def _decode_conversation(row: Sequence[Any]) -> Conversation:
 
 
 def _decode_message(row: Sequence[Any]) -> Message:
+    from muisti.model import Message
+
     id_, chat, role, content, at, type_, meta, project, user, *_ = row
     try:
         known = json.loads(meta) if meta else {}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import apsw
 
 from muisti.errors import IndexCorrupt
-from muisti.model import EntryType, Filter, Memory, Session, SessionAction, SessionUse, Usage
+from muisti.model import EntryType, Usage
 from muisti.ports.rows import Words
 from muisti.ports.search import Candidate, Order
 from muisti.storage.sqlite.rows import (
@@ -31,6 +31,7 @@ from muisti.storage.sqlite.validity import VALID_UNTIL
 from muisti.storage.sqlite.vector_spaces import to_json
 
 if TYPE_CHECKING:
+    from muisti.model import Filter, Memory, Session, SessionUse
     from muisti.storage.sqlite.connect import Database
 
 _ORDERS: dict[Order, str] = {
@@ -174,18 +175,28 @@ class SqliteReader:
         with self._db.read_transaction() as db:
             rows = fetch(db, sql, (*values, to_json(numbers)))
         found = {}
+        kept = self._db.held.rows
         for row in rows:
-            n, allowed, *words = row[-5:]
+            n, allowed, title, labels, body = row[-5:]
             id_, created, valid_from, valid_until, content, *cells = _get_cells(row)
-            times = (
+            importance, salience, content_hash, session_id, origin, user = cells
+            found[n] = Candidate(
+                id_,
                 _to_seconds(created),
                 None if valid_from is None else _to_seconds(valid_from),
                 None if valid_until is None else _to_seconds(valid_until),
+                importance,
+                salience,
+                content[:80],
+                content_hash,
+                session_id,
+                origin,
+                user,
+                (),
+                (),
+                bool(allowed),
             )
-            found[n] = Candidate._make(
-                (id_, *times, *cells[:2], content[:80], *cells[2:], (), (), bool(allowed))
-            )
-            self._db.held.rows[id_] = row, None if words[0] is None else Words(*words)
+            kept[id_] = row, None if title is None else Words(title, labels, body)
         return found
 
     def session(self, session_id: str) -> Session | None:
@@ -234,6 +245,8 @@ class SqliteReader:
         self, *, session_id: str | None = None, memory_id: str | None = None
     ) -> list[SessionUse]:
         """Return what sessions did with memories, oldest first. `created` comes from the memory."""
+        from muisti.model import SessionAction, SessionUse
+
         with self._db.read_transaction() as db:
             rows = fetch(
                 db,

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from muisti.model import Filter
 from muisti.ports.review import ReviewOrder, Unconfirmed
 from muisti.storage.sqlite.rows import Cell, decode_link, fetch
 from muisti.storage.sqlite.validity import SUPERSEDES
 
 if TYPE_CHECKING:
+    from muisti.model import Filter
     from muisti.storage.sqlite.connect import Database
 
 _ORDERS: dict[ReviewOrder, str] = {

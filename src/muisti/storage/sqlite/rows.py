@@ -6,15 +6,18 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from operator import attrgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import apsw
 
 from muisti.errors import IndexCorrupt
-from muisti.model import Link, LinkSource, LinkType, Memory, Session
+from muisti.model import Link, LinkSource, LinkType, Memory
 from muisti.model.fields import Field, ValueType
 from muisti.model.memory import FIELDS
 from muisti.storage.sqlite.validity import VALID_UNTIL
+
+if TYPE_CHECKING:
+    from muisti.model import Session
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -91,18 +94,23 @@ def encode_list(values: Sequence[str]) -> str:
 
 
 def _decode_list(cell: str) -> tuple[str, ...]:
+    if cell[:2] == '["' and cell[3:][-2:] == '"]' and "\\" not in cell:
+        return tuple(cell[2:-2].split('", "'))  # as `encode_list` writes it, nothing is escaped
     return tuple(json.loads(cell)) if cell else ()
 
 
 def decode_memory(row: Sequence[Any]) -> Memory:
     """Return the memory in a row of `make_columns`. Raises IndexCorrupt."""
     try:
-        values = dict(zip(_NAMES, row, strict=False))  # the query may select more columns
-        for name, decode in _DECODERS:
-            values[name] = decode(values[name])
-        links = json.loads(values["links"]) if values["links"] else ()
-        values["links"] = tuple(decode_link([values["id"], *link]) for link in links)
-        return Memory(**values)
+        values = list(row[: len(_NAMES)])  # the query may select more columns
+        for place, decode in _DECODERS:
+            values[place] = decode(values[place])
+        for place in _TIMES_OR_NONE:
+            if values[place] is not None:
+                values[place] = to_time(values[place])
+        links = json.loads(values[_LINKS]) if values[_LINKS] else ()
+        values[_LINKS] = tuple([decode_link([values[_ID], *link]) for link in links])
+        return Memory(**dict(zip(_NAMES, values, strict=True)))
     except (KeyError, ValueError, TypeError, OverflowError) as error:
         raise IndexCorrupt(
             f"the index has an invalid row ({error!r}); `muisti reindex` rebuilds it"
@@ -141,12 +149,13 @@ _STORED_ENCODERS = tuple(
 def _find_decoder(field: Field) -> Callable[[Any], Any] | None:
     """Return the function that decodes a field's cell, or None if the cell is the value.
 
-    Also None for links, which need the ID of their memory.
+    Also None for links, which need the ID of their memory, and for times that may be missing: most
+    are.
     """
     if field.choices is not None:
         return {word.value: word for word in field.choices}.__getitem__
     if field.value_type is ValueType.TIME:
-        return time_or_none if field.nullable else to_time
+        return None if field.nullable else to_time
     if field.value_type is ValueType.LIST:
         return _decode_list
     return bool if field.value_type is ValueType.FLAG else None
@@ -156,8 +165,12 @@ _NAMES = tuple(field.name for field in _READ)
 PLACES = {name: place for place, name in enumerate(_NAMES)}
 """Where each field is in a row of `make_columns`."""
 _DECODERS = tuple(
-    (field.name, decode) for field in _READ if (decode := _find_decoder(field)) is not None
+    (PLACES[field.name], decode) for field in _READ if (decode := _find_decoder(field)) is not None
 )
+_TIMES_OR_NONE = tuple(
+    PLACES[field.name] for field in _READ if field.value_type is ValueType.TIME and field.nullable
+)
+_ID, _LINKS = PLACES["id"], PLACES["links"]
 
 
 def encode_link(link: Link) -> tuple[Cell, ...]:
@@ -190,6 +203,8 @@ def decode_link(row: Sequence[Any]) -> Link:
 
 def decode_session(row: Sequence[Any]) -> Session:
     """Return the session in a row of the table sessions."""
+    from muisti.model import Session
+
     id_, project, status, started_at, ended_at, summary, tool_calls, user, last_used = row
     return Session(
         id=str(id_),

@@ -9,7 +9,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from muisti.storage.vector_codes import Floats, compute_residuals, dequantize, quantize
+from muisti.storage.vector_codes import (
+    Bits,
+    Floats,
+    compute_residuals,
+    compute_signs,
+    count_words,
+    dequantize,
+    quantize,
+)
 
 __all__ = [
     "BLOCK",
@@ -24,27 +32,9 @@ __all__ = [
     "quantize",
 ]
 
-Bits = NDArray[np.uint64]
 Numbers = NDArray[np.int64]
 BLOCK = 4096
 """Vectors per block."""
-
-
-def count_words(dimensions: int) -> int:
-    """Return how many 64-bit words hold the signs of a vector."""
-    return (dimensions + 63) // 64
-
-
-def compute_signs(vectors: Floats, centre: Floats | None) -> Bits:
-    """Return a row of words for each vector.
-
-    Subtracting the centre first spreads vectors that all point in one direction.
-    """
-    shifted = vectors if centre is None else vectors - centre
-    packed = np.packbits(shifted > 0, axis=1)
-    whole = np.zeros((len(vectors), count_words(vectors.shape[1]) * 8), np.uint8)
-    whole[:, : packed.shape[1]] = packed
-    return whole.view(np.uint64)
 
 
 class SignTable:

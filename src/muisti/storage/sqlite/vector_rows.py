@@ -18,11 +18,16 @@ from muisti.storage.sqlite.sign_bits import (
     dequantize,
     quantize,
 )
-from muisti.storage.sqlite.vector_spaces import delete_vectors, find_space, promote_complete_space
+from muisti.storage.sqlite.vector_spaces import (
+    delete_vectors,
+    find_space,
+    promote_complete_space,
+    to_json,
+)
 from muisti.storage.vector_codes import LAST_CENTRE, is_centre_due
 
 if TYPE_CHECKING:
-    from muisti.ports import Embedded
+    from muisti.ports import Embedded, Identity
 
 
 def clear_signs(db: apsw.Connection, space: int, v: int) -> None:
@@ -49,6 +54,10 @@ INSERT INTO vectors (space, n, first, last, heading, scale, codes, rest)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 """
 
+_LAST_VECTOR = "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'vectors'"
+_SOURCES = """
+SELECT m.id, m.n, m.source_hash FROM json_each(?) j CROSS JOIN entries m ON m.id = j.value
+"""
 _STORED = """
 SELECT (SELECT count(*) FROM vectors WHERE space = ?1 AND n = ?2),
        EXISTS (SELECT 1 FROM unembedded WHERE space = ?1 AND n = ?2)
@@ -57,43 +66,77 @@ SELECT (SELECT count(*) FROM vectors WHERE space = ?1 AND n = ?2),
 
 def store_vectors(db: apsw.Connection, arriving: Sequence[Embedded]) -> None:
     """Store the vectors of texts that have not changed since; drop the others."""
-    touched = set()
+    whole: dict[tuple[Identity, str], Embedded] = {}
+    parts: list[Embedded] = []
     for embedded in arriving:
-        space = find_space(db, embedded.identity)
-        row = db.execute(
-            "SELECT n, source_hash FROM entries WHERE id = ?", (embedded.memory_id,)
-        ).fetchone()
-        if space is None or row is None or row[1] != embedded.source:
-            continue
-        n = int(row[0])
         if embedded.first or not embedded.complete:
-            [(stored, is_missing)] = fetch(db, _STORED, (space, n))
-            if not is_missing or (embedded.first and stored != embedded.first):
-                continue  # another process has stored all, more or other parts
-        if not embedded.first:
-            delete_vectors(db, [n], space)
-        if embedded.pieces:
-            codes, scales = quantize(embedded.vectors)
-            rests = compute_residuals(embedded.vectors, codes, scales)
-            bits = compute_signs(embedded.vectors, _read_centre(db, space))
-            for at, piece in enumerate(embedded.pieces):
-                place = (space, n, piece.start, piece.end, piece.heading)
-                numbers = (float(scales[at]), codes[at].tobytes(), rests[at].tobytes())
-                db.execute(_INSERT, (*place, *numbers))
-                signs = (db.last_insert_rowid(), space, bits[at].tobytes())
-                db.execute("INSERT INTO signs VALUES (?, ?, ?)", signs)
-        if embedded.complete:
-            pieces = embedded.first + len(embedded.pieces)
-            db.execute("DELETE FROM unembedded WHERE space = ? AND n = ?", (space, n))
-            db.execute("INSERT INTO embedded VALUES (?, ?, ?)", (space, n, pieces))
+            parts.append(embedded)
         else:
-            db.execute("INSERT OR IGNORE INTO unembedded VALUES (?, ?)", (space, n))
-        touched.add(space)
-    for space in touched:
-        _recentre(db, space)
-        _seal(db, space)
-    if touched:
-        promote_complete_space(db)
+            whole[embedded.identity, embedded.memory_id] = embedded
+    by_identity: dict[Identity, list[Embedded]] = {}
+    for embedded in whole.values():
+        by_identity.setdefault(embedded.identity, []).append(embedded)
+    for together in (*by_identity.values(), *([part] for part in parts)):
+        space = find_space(db, together[0].identity)
+        if space is not None and _store_in_space(db, space, together):
+            _recentre(db, space)
+            _seal(db, space)
+            promote_complete_space(db)
+
+
+def _store_in_space(db: apsw.Connection, space: int, arriving: Sequence[Embedded]) -> bool:
+    """Return whether any text had not changed since."""
+    known = fetch(db, _SOURCES, (to_json([embedded.memory_id for embedded in arriving]),))
+    sources = {id_: (n, source) for id_, n, source in known}
+    stored: list[tuple[int, Embedded]] = []
+    for embedded in arriving:
+        n, source = sources.get(embedded.memory_id, (0, None))
+        if source != embedded.source:
+            continue
+        if embedded.first or not embedded.complete:
+            [(count, is_missing)] = fetch(db, _STORED, (space, n))
+            if not is_missing or (embedded.first and count != embedded.first):
+                continue  # another process has stored all, more or other parts
+        stored.append((n, embedded))
+    delete_vectors(db, [n for n, embedded in stored if not embedded.first], space)
+    _insert_vectors(db, space, [one for one in stored if one[1].pieces])
+    complete = [
+        (space, n, embedded.first + len(embedded.pieces))
+        for n, embedded in stored
+        if embedded.complete
+    ]
+    missing = "DELETE FROM unembedded WHERE space = ? AND n = ?"
+    db.executemany(missing, [row[:2] for row in complete])
+    db.executemany("INSERT INTO embedded VALUES (?, ?, ?)", complete)
+    partial = [(space, n) for n, embedded in stored if not embedded.complete]
+    if partial:
+        db.executemany("INSERT OR IGNORE INTO unembedded VALUES (?, ?)", partial)
+    return bool(stored)
+
+
+def _insert_vectors(
+    db: apsw.Connection, space: int, stored: Sequence[tuple[int, Embedded]]
+) -> None:
+    """Insert the vectors of texts and their signs, all at once."""
+    if not stored:
+        return
+    vectors = np.concatenate([embedded.vectors for _, embedded in stored])
+    codes, scales = quantize(vectors)
+    rests = compute_residuals(vectors, codes, scales)
+    bits = compute_signs(vectors, _read_centre(db, space))
+    [(last,)] = fetch(db, _LAST_VECTOR)
+    places = [
+        (n, piece.start, piece.end, piece.heading)
+        for n, embedded in stored
+        for piece in embedded.pieces
+    ]
+    rows = [
+        (v, space, *place, float(scales[at]), codes[at].tobytes(), rests[at].tobytes())
+        for at, (v, place) in enumerate(enumerate(places, start=last + 1))
+    ]
+    db.executemany("INSERT INTO vectors VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+    signs = [(last + 1 + at, space, row.tobytes()) for at, row in enumerate(bits)]
+    db.executemany("INSERT INTO signs VALUES (?, ?, ?)", signs)
 
 
 def _read_centre(db: apsw.Connection, space: int) -> Floats | None:
@@ -103,11 +146,10 @@ def _read_centre(db: apsw.Connection, space: int) -> Floats | None:
 
 def _seal(db: apsw.Connection, space: int) -> None:
     """Combine single signs into full blocks: there are far fewer rows to read at start-up."""
+    enough = "SELECT count(*) FROM (SELECT 1 FROM signs WHERE space = ? LIMIT ?)"
     sql = "SELECT v, bits FROM signs WHERE space = ? ORDER BY v LIMIT ?"
-    while True:
+    while fetch(db, enough, (space, BLOCK)) == [(BLOCK,)]:
         rows = fetch(db, sql, (space, BLOCK))
-        if len(rows) < BLOCK:
-            return
         numbers = np.array([v for v, _ in rows], np.int64)
         columns = np.frombuffer(b"".join(bits for _, bits in rows), np.uint64).reshape(BLOCK, -1).T
         db.execute(

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import apsw
 
-from muisti.ports import Identity, Space
 from muisti.storage.sqlite.rows import fetch
+
+if TYPE_CHECKING:
+    from muisti.ports import Identity, Space
 
 
 def read_spaces(db: apsw.Connection) -> list[Space]:
     """Return all spaces, the serving one first."""
+    from muisti.ports import Identity, Space  # a search by keyword reads no vectors
+
     sql = """SELECT space, model, dimensions, revision, serving,
              (SELECT count(*) FROM unembedded u WHERE u.space = s.space)
              FROM spaces s ORDER BY serving DESC, space"""

@@ -5,24 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from muisti.ports.vectors import VectorHit, check_length
+from muisti.ports.unshared import UnclaimedVectors
 from muisti.storage.sqlite.rows import fetch
 from muisti.storage.sqlite.vector_spaces import choose_space, read_spaces, to_json
 
 if TYPE_CHECKING:
     from muisti.model import Filter
-    from muisti.ports import Embedded, Identity, Space, Vector
+    from muisti.ports import Embedded, Identity, Space, Vector, VectorHit
+    from muisti.storage.snapshot.table import SearchTable
     from muisti.storage.sqlite.connect import Database
-    from muisti.storage.sqlite.snapshot.table import SearchTable
     from muisti.storage.sqlite.vector_indexes import Scan
 
 MOST, NARROW = 0.9, 0.25
 """Below these shares of matching vectors, more are searched, or only the matching ones."""
-TAKE, TAKE_MANY, MANY = 500, 1000, 250_000
-"""At least TAKE vectors are compared exactly; TAKE_MANY if there are MANY or more."""
 
 
-class SqliteVectors:
+class SqliteVectors(UnclaimedVectors):
     """Implements the port VectorIndex."""
 
     def __init__(self, database: Database, kind: str = "bits") -> None:
@@ -79,8 +77,9 @@ class SqliteVectors:
 
     def find_missing(self, space: Space, limit: int) -> list[str]:
         """Return the IDs of texts without vectors in this space."""
-        sql = """SELECT id FROM unembedded u JOIN entries m USING (n)
-                 WHERE u.space = ? ORDER BY m.n LIMIT ?"""
+        # In this order of tables few rows are read: a plan of SQLite's own may sort all of them.
+        sql = """SELECT m.id FROM unembedded u CROSS JOIN entries m USING (n)
+                 WHERE u.space = ? ORDER BY u.n LIMIT ?"""
         with self._db.read_transaction() as db:
             return [id_ for (id_,) in fetch(db, sql, (space.number, limit))]
 
@@ -121,6 +120,8 @@ class SqliteVectors:
         self, space: Space, query: Vector, where: Filter, limit: int
     ) -> list[VectorHit]:
         """Return the nearest texts that match the filter, best first."""
+        from muisti.ports.vectors import check_length  # a search by keyword needs no vectors
+
         check_length(space, query)
         with self._db.read_transaction():
             table = self._db.snapshots.get_table() if self._kind == "bits" else None
@@ -133,14 +134,14 @@ class SqliteVectors:
         self, table: SearchTable, query: Vector, where: Filter, limit: int
     ) -> list[VectorHit] | None:
         """Return None if conditions that the table does not know exclude too many."""
-        from muisti.storage.sqlite.snapshot.nearest import find_nearest  # numpy
-        from muisti.storage.sqlite.snapshot.scope import has_only_scope
+        from muisti.ports.vectors import VectorHit
+        from muisti.storage.snapshot.nearest import find_nearest  # numpy
+        from muisti.storage.snapshot.scope import has_only_scope
 
         try:
             near = find_nearest(table, query, where, limit)
-            if has_only_scope(where):
-                near = near.cut(limit)
-            numbers = table.take("n", near.places).tolist()
+            found = near.list_texts(limit if has_only_scope(where) else None)
+            numbers = table.find_numbers([one.key for one in found])
         except (IndexError, KeyError, ValueError) as error:
             self._db.snapshots.reject(error)
             return None
@@ -151,20 +152,19 @@ class SqliteVectors:
             ids = dict(fetch(db, sql, (to_json(numbers), *values)))
         if len(ids) < min(limit, len(numbers)):
             return None
-        cells = zip(
-            numbers, near.cosines.tolist(), near.first.tolist(), near.last.tolist(), strict=True
-        )
-        hits = [VectorHit(ids[n], *cell) for n, *cell in cells if n in ids]
+        cells = zip(numbers, found, strict=True)
+        hits = [VectorHit(ids[n], *one[1:]) for n, one in cells if n in ids]
         hits.sort(key=lambda hit: (-hit.score, hit.memory_id))
         return hits[:limit]
 
     def _scan(self, space: Space, query: Vector, where: Filter, limit: int) -> list[VectorHit]:
+        from muisti.ports.vectors import count_compared
         from muisti.storage.sqlite.cosines import find_allowed, find_hits
 
         condition = self._db.conditions(where)
         with self._db.read_transaction() as db:
             [(last,)] = fetch(db, "SELECT coalesce(max(v), 0) FROM vectors")
-            take = max(TAKE if last < MANY else TAKE_MANY, 4 * limit)
+            take = count_compared(last, limit)
             numbers = self._index.find_nearest(db, self._db.path, space, query, take)
             hits, share = find_hits(db, numbers, query, condition, limit)
             allowed = None
@@ -184,6 +184,7 @@ class SqliteVectors:
         self, space: Space, query: Vector, ids: Sequence[str]
     ) -> dict[str, float]:
         """Return the cosine of each text's nearest piece, by ID."""
+        from muisti.ports.vectors import check_length
         from muisti.storage.sqlite.cosines import compute_cosines
 
         check_length(space, query)

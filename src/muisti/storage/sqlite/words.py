@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     import apsw
 
     from muisti.model import Filter
+    from muisti.storage.snapshot.search import SnapshotSearch
     from muisti.storage.sqlite.connect import Database
-    from muisti.storage.sqlite.snapshot.search import SnapshotSearch
 
 OVERSAMPLE = 4
 """How many times `limit` is fetched before the filter is applied."""
@@ -36,6 +36,10 @@ class SqliteWords:
 
     def frequencies(self, words: Sequence[str]) -> Frequencies:
         """Return how many texts are indexed, and in how many each word occurs."""
+        search = self.open_columns()
+        counted = search.count_texts(words) if search is not None else None
+        if counted is not None:
+            return counted
         with self._db.read_transaction() as db:
             counts = dict(fetch(db, _COUNTS, (to_json(words),)))
         return Frequencies(counts.pop("", 0), counts)

@@ -1,4 +1,4 @@
 """The schema: one numbered SQL file for each migration."""
 
-NEWEST = 11
+NEWEST = 12
 """The number of the last migration, so that a current index needs no file to be read."""
