@@ -14,7 +14,7 @@ import stat
 import threading
 import unicodedata
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import cached_property
 from pathlib import Path
 
@@ -202,27 +202,30 @@ class Tree:
             if parts[: self._depth] != self._parts:
                 raise UnsafeFile(errno.EXDEV, str(path), f"is not in {self.root}")
             names = list(parts[self._depth :])
-        if ".." in names or "" in names or (names and os.path.isabs(names[0])):
+        if ".." in names or "" in names or (os.name == "nt" and any(map(os.path.isabs, names[:1]))):
             raise UnsafeFile(errno.EXDEV, str(path), f"is not in {self.root}")
         return names
 
-    @contextmanager
-    def enter(self, path: str | Path) -> Iterator[tuple[str, Folder]]:
+    def enter(self, path: str | Path) -> AbstractContextManager[tuple[str, Folder]]:
         """Open the folder of a path without following a link. Yield the name in it, and the folder.
 
         Raises UnsafeFile, FileNotFoundError, NotADirectoryError.
         """
         names = self.split(path)
+        held = self.folders.open(tuple(names[:-1])) if system.can_walk else None
+        if held is not None:
+            return nullcontext((names[-1] if names else ".", held))
+        return self._walk(names)
+
+    @contextmanager
+    def _walk(self, names: Sequence[str]) -> Iterator[tuple[str, Folder]]:
+        """Open one folder after the other. Yield the last name, and its folder."""
         if not system.can_walk:
             place = str(self.root)
             for depth in range(1, len(names)):
                 place = os.path.join(place, names[depth - 1])
                 _check_folder(system.lstat(place), names[:depth])
             yield os.path.join(place, *names[-1:]), None
-            return
-        held = self.folders.open(tuple(names[:-1]))
-        if held is not None:
-            yield names[-1] if names else ".", held
             return
         folder = system.open(str(self.root), system.search | system.folder_only)
         try:
@@ -306,9 +309,12 @@ class Tree:
             for entry in entries:
                 other = entry.name.swapcase()
                 if other != entry.name and other.swapcase() == entry.name:
-                    mine, theirs = self.lstat(entry.name), self.lstat(other)
-                    return theirs is not None and mine is not None and _is_same(mine, theirs)
+                    return self._is_same(entry.name, other)
         return False
+
+    def _is_same(self, one: str, other: str) -> bool:
+        mine, theirs = self.lstat(one), self.lstat(other)
+        return mine is not None and theirs is not None and os.path.samestat(mine, theirs)
 
     def make_known_name(self, folder: str, name: str) -> str:
         """Return a listed name in form NFC, if the file is found by that too.
@@ -319,10 +325,7 @@ class Tree:
         if composed == name:
             return name
         prefix = f"{folder}/" if folder else ""
-        mine, theirs = self.lstat(prefix + name), self.lstat(prefix + composed)
-        if mine is not None and theirs is not None and _is_same(mine, theirs):
-            return composed
-        return name
+        return composed if self._is_same(prefix + name, prefix + composed) else name
 
     def find_listed_path(self, path: str) -> str:
         """Return a path with the case in which the file system lists each name that exists."""
@@ -388,14 +391,6 @@ class Tree:
             raise _make_error(self, errno.EFBIG, path, reason)
         return data, status
 
-    def sync_file(self, path: str | Path) -> None:
-        """Write a file's bytes to the disk. A failed sync is never repeated on a descriptor."""
-        fd, _ = self.open(path, system.sync_access)
-        try:
-            system.sync(fd)
-        finally:
-            os.close(fd)
-
     def sync_folder(self, path: str | Path) -> None:
         """Write a folder's entries to the disk."""
         if not system.can_sync_folders:
@@ -438,10 +433,6 @@ def _make_error(tree: Tree, code: int, path: str | Path, reason: str) -> UnsafeF
 def is_link(status: os.stat_result) -> bool:
     """Return whether a status is that of a link, or on Windows of a junction."""
     return stat.S_ISLNK(status.st_mode) or getattr(status, "st_reparse_tag", 0) == _JUNCTION
-
-
-def _is_same(one: os.stat_result, other: os.stat_result) -> bool:
-    return os.path.samestat(one, other)
 
 
 def read_file(path: Path, limit: int) -> tuple[bytes, os.stat_result]:
@@ -496,4 +487,6 @@ def is_portable_name(name: str) -> bool:
 
 def fold_name(name: str) -> str:
     """Return a name such that two which some file system takes for the same are equal."""
+    if name.isascii():
+        return name.casefold()
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())

@@ -12,8 +12,9 @@ import pytest
 from muisti import Muisti, VaultError, bootstrap
 from muisti.errors import VaultUnusable
 from muisti.settings import find_vault
-from muisti.storage.files.sync import differences
+from muisti.storage.files.sync import differences, reconciler
 from muisti.storage.files.sync.reconcile import Reconciliation
+from muisti.storage.sqlite.builder import SqliteIndexBuilder
 from tests.conftest import FakeClock, Opener
 
 
@@ -145,9 +146,19 @@ def _everything(memory: Muisti) -> tuple[object, ...]:
     )
 
 
+@pytest.mark.parametrize("many", [1, 1000], ids=["in one go", "row by row"])
 def test_B3_delete_the_index_and_everything_comes_back(
-    opened: Opener, vault: Path, clock: FakeClock
+    opened: Opener, vault: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch, many: int
 ) -> None:
+    monkeypatch.setattr(reconciler, "MANY_FILES", many)
+    built: list[int] = []
+    swap = SqliteIndexBuilder.swap
+
+    def count_builds(self: SqliteIndexBuilder) -> None:
+        built.append(len(self.seen()))
+        swap(self)
+
+    monkeypatch.setattr(SqliteIndexBuilder, "swap", count_builds)
     first = opened(record_recall=False)
     session = first.start_session("web")
     for n in range(8):
@@ -166,11 +177,29 @@ def test_B3_delete_the_index_and_everything_comes_back(
     first.close()
     shutil.rmtree(vault / ".muisti")
     again = opened(record_recall=False)
+    assert built == ([8] if many == 1 else [])
     again.reindex_missing()  # vectors come with the next search; who wants them now, says so
     assert _everything(again) == before
     again.reindex()
     assert _everything(again) == before
     assert again.verify(deep=True).ok
+
+
+def test_B3_an_index_that_has_documents_is_not_replaced(
+    opened: Opener, vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reconciler, "MANY_FILES", 1)
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    (docs / "a.md").write_text("# A\n\nthe walrus\n")
+    memory = opened()
+    memory.index_path(docs, "docs")
+    docs.rename(tmp_path / "unmounted")
+    (vault / "notes").mkdir(exist_ok=True)
+    for number in range(3):
+        (vault / "notes" / f"{number}.md").write_text(f"note {number}\n")
+    assert memory.sync().added == 3
+    assert len(memory.search("walrus", source="docs")) == 1
 
 
 def test_B4_what_was_saved_is_on_the_disk_before_save_returns(opened: Opener, vault: Path) -> None:

@@ -24,6 +24,7 @@ from tests.conftest import FakeClock
 from tests.contract.conversations_suite import ConversationsContract
 from tests.contract.journal_suite import JournalContract, Rewriting
 from tests.contract.location_suite import LocationContract
+from tests.contract.notebook_suite import NotebookContract
 from tests.contract.vault_suite import Bytes, VaultContract
 from tests.contract.versions_suite import VersionsContract
 from tests.unit.making import NOON, a_memory
@@ -114,7 +115,7 @@ class TestFileVersions(VersionsContract):
         assert len(read) == 3
 
 
-class TestFileLocation(LocationContract):
+class TestFileLocation(LocationContract, NotebookContract):
     root = TestFileVault.root
 
     @pytest.fixture

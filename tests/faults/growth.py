@@ -6,12 +6,12 @@ text is fast enough. The exponent is fitted over that size, its half, quarter an
 
 from __future__ import annotations
 
-import gc
 import itertools
 import math
-import time
 from collections.abc import Callable
 from typing import NamedTuple
+
+from tests.unit.timing import measure_cost
 
 PROBE = 4_000
 LARGEST = 64_000
@@ -34,7 +34,7 @@ def measure_growth(function: Callable[[str], object], piece: str, largest: int =
 
     If the exponent is too high, larger texts decide: a parser may do more from some size on.
     """
-    probe = max(1e-6, _time(function, _repeat(piece, PROBE)))
+    probe = max(1e-6, measure_cost(function, _repeat(piece, PROBE)))
     size = int(PROBE * min(largest / PROBE, max(1.0, 1.5 * LONG_ENOUGH / probe)))
     while True:
         growth = _measure_at(function, piece, size)
@@ -45,7 +45,7 @@ def measure_growth(function: Callable[[str], object], piece: str, largest: int =
 
 def _measure_at(function: Callable[[str], object], piece: str, size: int) -> Growth:
     """The best of up to five runs counts. Runs are added only while the exponent is too high."""
-    seconds = {size: _time(function, _repeat(piece, size))}
+    seconds = {size: measure_cost(function, _repeat(piece, size))}
     if seconds[size] < LONG_ENOUGH:
         return Growth(seconds, 0.0)
     seconds = {size // 8: math.inf, size // 4: math.inf, size // 2: math.inf} | seconds
@@ -53,7 +53,7 @@ def _measure_at(function: Callable[[str], object], piece: str, size: int) -> Gro
     for run in range(RUNS):
         for smaller in seconds:
             if run or seconds[smaller] == math.inf:
-                again = min(_time(function, _repeat(piece, smaller)) for _ in "12")
+                again = min(measure_cost(function, _repeat(piece, smaller)) for _ in "12")
                 seconds[smaller] = min(seconds[smaller], again)
         exponent = fit_exponent(seconds)
         if exponent <= MOST:
@@ -74,10 +74,3 @@ def fit_exponent(seconds: dict[int, float]) -> float:
 def _repeat(piece: str, size: int) -> str:
     """Return a text that was not measured before: parsers may cache their results."""
     return piece * max(1, size // len(piece)) + f" {next(_NUMBERS)}"
-
-
-def _time(function: Callable[[str], object], text: str) -> float:
-    gc.collect(0)
-    start = time.process_time()
-    function(text)
-    return time.process_time() - start

@@ -43,6 +43,7 @@ from muisti.storage.files import (
     memory_codec,
     settings_file,
 )
+from muisti.storage.files.errors import BadFrontMatter
 from muisti.storage.files.markdown_codec import MarkdownCodec
 from muisti.surfaces.cli import extract as cli_extract
 from muisti.surfaces.hooks import events, novelty, relevance, strip_recalled, transcript
@@ -50,7 +51,7 @@ from muisti.surfaces.setup import jsontext, tomledit
 from muisti.surfaces.web import highlight, versions
 from muisti.surfaces.web import markdown as web_markdown
 from muisti.text import markdown as text_markdown
-from muisti.text import private_tags, secrets, simhash, standing, tokens
+from muisti.text import private_tags, secrets, simhash, standing, tokens, wikilinks
 from muisti.text import sentences as text_sentences
 from muisti.text.redact import redact_text, redact_texts
 from muisti.text.secret_formats import PHRASES, TOKENS
@@ -141,9 +142,7 @@ def _quietly(function: Callable[[str], object]) -> Callable[[str], None]:
     """Return the function without its errors: an error must not take long either."""
 
     def call(text: str) -> None:
-        with suppress(
-            MuistiError, frontmatter.BadFrontMatter, ValueError, KeyError, RecursionError
-        ):
+        with suppress(MuistiError, BadFrontMatter, ValueError, KeyError, RecursionError):
             function(text)
 
     return call
@@ -175,7 +174,7 @@ def _read_conversation(text: str) -> None:
 
 
 def _import(suffix: str, text: str) -> None:
-    ImportExportFiles(MarkdownCodec(SETTINGS)).load(_write(f"import{suffix}", text))
+    list(ImportExportFiles(MarkdownCodec(SETTINGS)).load(_write(f"import{suffix}", text)))
 
 
 def _load_settings(text: str) -> None:
@@ -244,7 +243,7 @@ TABLE: tuple[tuple[str, Callable[[str], object], tuple[ModuleType, ...], Iterabl
     ("conflict markers", memory_codec.has_conflict_markers, (memory_codec,), ("<<<<<<< ", "=======\n", ">>>>>>> a\n")),
     ("link", lambda t: link_codec.parse_link("a", t, NOW), (link_codec,), ("a ", "BUILDS_ON ")),
     ("slug", file_names.make_slug, (file_names,), MARKUP),
-    ("document", documents._split_sections, (documents,), MARKUP),
+    ("document", documents.split_sections, (documents,), MARKUP),
     ("document head", documents._strip_front_matter, (documents,), YAML),
     ("Markdown blocks", text_markdown.parse_blocks, (text_markdown,), MARKUP),
     ("chunks", _split_chunks, (chunk, text_markdown), MARKUP),
@@ -301,6 +300,9 @@ TABLE: tuple[tuple[str, Callable[[str], object], tuple[ModuleType, ...], Iterabl
     ("changed settings", _change_settings, (settings_file,), TOML),
     ("journal", _read_journal, (journal,), JSON),
     ("conversation", _read_conversation, (), JSON),
+    ("wikilinks", wikilinks.find_wikilinks, (wikilinks,), (*MARKUP, "[[a]]", "[[", "]]")),
+    ("tags", wikilinks.find_tags, (wikilinks,), (*MARKUP, "#a ", "#", "a://")),
+    ("links to notes", wikilinks.find_note_links, (wikilinks,), (*MARKUP, "](a.md)")),
     ("import of JSON", partial(_import, ".json"), (), JSON),
     ("import of JSON lines", partial(_import, ".jsonl"), (), JSON),
     ("import of Markdown", partial(_import, ".md"), (markdown,), (*YAML, "<!-- muisti memory, 1 bytes -->\na")),

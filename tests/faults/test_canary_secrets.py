@@ -42,7 +42,8 @@ def choose_secrets(number: int, secrets: list[str]) -> list[str]:
 
 
 @pytest.fixture
-def memory(opened: Opener) -> Muisti:
+def memory(opened: Opener, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Muisti:
+    monkeypatch.chdir(tmp_path)  # some arguments are names of files to write
     memory = opened(embedder="none")
     fill(memory)
     memory.start_session(session_id="session-1")
@@ -131,6 +132,7 @@ def list_rest(openapi: dict[str, Any]) -> Iterator[tuple[str, str, str, str]]:
 COMMANDS_LEFT_OUT = {
     "init",
     "serve",
+    "worker",
     "mcp",
     "demo",
     "hook",

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muisti.storage.files.frontmatter import BadFrontMatter, Value, edit, parse
+from muisti.storage.files.errors import BadFrontMatter
+from muisti.storage.files.frontmatter import Value, edit, parse
 from tests.unit.making import ANY_TEXT
 
 BODY = "\nThe body.\n---\nNot a fence: this is the body.\n"

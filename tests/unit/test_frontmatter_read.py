@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
+from muisti.storage.files.errors import BadFrontMatter
 from muisti.storage.files.frontmatter import (
     MAX_DEPTH,
-    MAX_HEAD,
-    BadFrontMatter,
     Document,
     edit,
     parse,
 )
+from muisti.storage.files.safe_read import MAX_HEAD
 
 
 def a_file(head: str, body: str = "The body.") -> str:

@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muisti.storage.files.frontmatter import MAX_HEAD, BadFrontMatter, parse, read_values
+from muisti.storage.files.errors import BadFrontMatter
+from muisti.storage.files.frontmatter import parse, read_values
+from muisti.storage.files.safe_read import MAX_HEAD
 
 LINES = [
     "id: 0197a3b2-0000-7000-8000-000000000000",

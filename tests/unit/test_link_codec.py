@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muisti.model import Link, LinkSource, LinkType
-from muisti.storage.files.frontmatter import BadFrontMatter
+from muisti.storage.files.errors import BadFrontMatter
 from muisti.storage.files.link_codec import format_link, parse_link
 from tests.unit.making import ANY_SHARE, ANY_TEXT, ANY_TIME, NOON
 

@@ -12,18 +12,17 @@ from hypothesis import strategies as st
 
 from muisti.model import Memory, Sector, Tier
 from muisti.settings import Settings
-from muisti.storage.files.frontmatter import BadFrontMatter, compose, edit, parse
+from muisti.storage.files.errors import BadFrontMatter
+from muisti.storage.files.frontmatter import compose, edit, parse
 from muisti.storage.files.memory_codec import (
     TYPED,
-    PathInfo,
     check_conflict_markers,
     find_changed_fields,
     format_fields,
     has_conflict_markers,
-    make_restored_path,
-    make_trash_path,
     parse_memory,
 )
+from muisti.storage.files.path_info import PathInfo, make_restored_path, make_trash_path
 from muisti.storage.files.timestamps import format_time, parse_time
 from tests.unit.making import ANY_CONTENT, ANY_LINE, ANY_SHARE, ANY_TIME, NOON, a_memory
 

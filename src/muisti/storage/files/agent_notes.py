@@ -18,8 +18,9 @@ from muisti.settings import Settings
 from muisti.storage.clock import SystemClock
 from muisti.storage.files.atomic_write import AtomicWriter
 from muisti.storage.files.disk import Disk, ReadOnlyDisk, disk_errors
-from muisti.storage.files.memory_codec import TRASH
-from muisti.storage.files.vault import FileVault, ReadOnlyVault, has_memory_id
+from muisti.storage.files.memory_ids import has_memory_id
+from muisti.storage.files.path_info import TRASH
+from muisti.storage.files.vault import FileVault, ReadOnlyVault
 from muisti.storage.files.versions import HISTORY
 
 _STAMP = "%Y%m%dT%H%M%S%fZ"

@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import time
 import uuid
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from muisti.storage.files.disk import Disk, disk_errors
 from muisti.storage.files.guarded_replace import put_back, replace_unchanged
@@ -20,6 +22,14 @@ _NOTE = ".replaces"
 
 NewFile = tuple[str, bytes]
 """A path relative to the vault, and the bytes to write there."""
+
+
+class Created(NamedTuple):
+    """A file that was created."""
+
+    status: os.stat_result
+    published_ns: int
+    """When it got its name: before, nobody else could change it."""
 
 
 class AtomicWriter:
@@ -40,15 +50,16 @@ class AtomicWriter:
                 with suppress(FileExistsError):
                     self._disk.write_unsynced(ignore, b"*\n")
 
-    def create(self, planned: Sequence[NewFile]) -> None:
+    def create(self, planned: Sequence[NewFile]) -> list[Created]:
         """Create files, all or none. Never replaces a file that exists."""
         with disk_errors(self._root):
-            for folder in self._list_folders([path for path, _ in planned]):
+            folders = self._list_folders([path for path, _ in planned])
+            for folder in folders:
                 self._disk.make_folder(folder)
             if len(planned) == 1:
-                self._create_one(*planned[0])
-            elif planned:
-                self._create_all(planned)
+                return [self._create_one(*planned[0])]
+            with self._tree.folders.hold():
+                return self._create_all(planned, folders) if planned else []
 
     def replace(self, path: str, data: bytes, expected: bytes | None = None) -> None:
         """Replace a file's bytes; if `expected` is given, only if it has those.
@@ -131,9 +142,10 @@ class AtomicWriter:
             put_back(self._disk, temporary, final, ours)
             self._disk.sync_folder(final.parent)
 
-    def _create_one(self, path: str, data: bytes) -> None:
+    def _create_one(self, path: str, data: bytes) -> Created:
         temporary, final = self._make_name(), self._root / path
-        self._disk.write_new(temporary, data)
+        status = self._disk.write_new(temporary, data)
+        created = Created(status, time.time_ns())
         try:
             self._disk.publish(temporary, final)
         except BaseException:
@@ -144,34 +156,33 @@ class AtomicWriter:
         except BaseException:
             self._disk.discard(final)  # perhaps not durable, so it must not exist
             raise
+        return created
 
-    def _create_all(self, planned: Sequence[NewFile]) -> None:
+    def _create_all(self, planned: Sequence[NewFile], folders: Sequence[Path]) -> list[Created]:
         """Stage all files, then a manifest: from then on `recover` finishes the batch."""
         paths = [path for path, _ in planned]
         staging = self._make_name()
-        staged = [staging / f"{number}.md" for number in range(len(planned))]
+        data = {f"{number}.md": data for number, (_, data) in enumerate(planned)}
+        finals = dict(zip(data, [self._root / path for path in paths], strict=True))
         self._disk.make_folder(staging)
         try:
-            for file, (_, data) in zip(staged, planned, strict=True):
-                self._disk.write_unsynced(file, data)
-            for file in staged:
-                self._disk.sync_file(file)
+            statuses = self._disk.write_all(staging, data)
             self._disk.write_new(staging / "draft", json.dumps(paths).encode())
             self._disk.move(staging / "draft", staging / _MANIFEST)
             self._disk.sync_folder(staging)
-            for file, path in zip(staged, paths, strict=True):
-                self._disk.publish(file, self._root / path, keep=True)
-            for folder in self._list_folders(paths):
+            published_ns = time.time_ns()
+            self._disk.publish_all(staging, finals)
+            for folder in folders:
                 self._disk.sync_folder(folder)
         except BaseException:
             self._disk.discard(staging / _MANIFEST)  # first, or `recover` would finish the batch
-            for file, path in zip(staged, paths, strict=True):
-                final = self._root / path
-                if self._is_same(file, final):
+            for name, final in finals.items():
+                if self._is_same(staging / name, final):
                     self._disk.discard(final)
             self._remove(staging)
             raise
         self._remove(staging)
+        return [Created(status, published_ns) for status in statuses]
 
     def _publish_rest(self, staging: Path, paths: Sequence[str]) -> None:
         """Link the staged files to their paths that are not yet. This can be repeated."""
@@ -187,8 +198,8 @@ class AtomicWriter:
         """Remove a temporary file, or a folder with its files, the manifest first."""
         if self._tree.is_folder(left):
             names = self._tree.list_names(left)
-            for name in sorted(names, key=lambda name: name != _MANIFEST):
-                self._disk.discard(left / name)
+            names.sort(key=lambda name: name != _MANIFEST)
+            self._disk.discard_all(left, names)
             with suppress(OSError):
                 self._disk.remove_folder(left)
         else:
@@ -200,7 +211,8 @@ class AtomicWriter:
         return mine is not None and theirs is not None and os.path.samestat(mine, theirs)
 
     def _list_folders(self, paths: Sequence[str]) -> list[Path]:
-        return list(dict.fromkeys((self._root / path).parent for path in paths))
+        folders = dict.fromkeys(path.rpartition("/")[0] for path in paths)
+        return [self._root / folder for folder in folders]
 
     def _hash_file(self, path: Path) -> str:
         """Return the hash of a regular file's bytes; "" for anything else."""

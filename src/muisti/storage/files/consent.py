@@ -13,9 +13,8 @@ import logging
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from muisti.errors import VaultUnusable
 from muisti.filesystem import Tree, read_file
@@ -34,8 +33,7 @@ PRUNE_ABOVE = 200
 """From this number of vaults on, those that are gone are dropped."""
 
 
-@dataclass(frozen=True, slots=True)
-class Consent:
+class Consent(NamedTuple):
     """The consent for one vault."""
 
     path: str
@@ -87,7 +85,8 @@ class ConsentList:
         consent_id = os.urandom(16).hex()
         path = os.path.realpath(root)
         with disk_errors(root):
-            self._write_id(Path(path), consent_id)
+            ids = [*(_read_ids(Path(path)) or ()), consent_id]
+            self._write_ids(Path(path), ids[-MAX_ID_BYTES // 40 :])
         consent = Consent(path, consent_id, _make_stamp(root), time.time())
         self._change(lambda consents: consents.update({path: consent}))
 
@@ -101,11 +100,6 @@ class ConsentList:
 
         self._change(drop)
         return bool(found)
-
-    def _write_id(self, root: Path, consent_id: str) -> None:
-        """Add a number to the vault's file."""
-        ids = [*(_read_ids(root) or ()), consent_id]
-        self._write_ids(root, ids[-MAX_ID_BYTES // 40 :])
 
     def _write_ids(self, root: Path, ids: Sequence[str]) -> None:
         """Write the vault's file. A vault that is read-only is known by its stamp."""

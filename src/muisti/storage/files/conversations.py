@@ -7,22 +7,15 @@ of a conversation, even if the clock was set back to an earlier day.
 from __future__ import annotations
 
 import errno
-import json
 import os
 import time
-from codecs import BOM_UTF8
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-from muisti.errors import InvalidRequest, quote_value
 from muisti.filesystem import Tree, UnsafeFile
-from muisti.model import ROLES, Message, Problem
-from muisti.ports.rows import MessageLine
-from muisti.remember.conversations import DEEPEST_META, PRIVATE, collect_texts, derive_meta
-from muisti.settings import Settings
+from muisti.model import Problem
 from muisti.storage.files.disk import Disk, disk_errors
 from muisti.storage.files.jsonl import (
     CORRUPT,
@@ -33,9 +26,12 @@ from muisti.storage.files.jsonl import (
     quarantine_torn_tail,
     read_lines,
 )
-from muisti.storage.files.timestamps import format_time, make_file_stat
+from muisti.storage.files.timestamps import make_file_stat
 from muisti.storage.sync_state import ConversationDelta, ConversationOffset, FileStat, ReadOffset
-from muisti.text.redact import redact_meta, redact_texts
+
+if TYPE_CHECKING:
+    from muisti.model import Message
+    from muisti.settings import Settings
 
 FOLDER = "conversations"
 
@@ -55,6 +51,8 @@ class FileConversations:
 
     def append(self, conversation: str, messages: Sequence[Message]) -> str:
         """Append messages with one write; return the file's path. Call under the vault's lock."""
+        from muisti.storage.files.message_codec import format_line, is_object
+
         folder = self._root / FOLDER / conversation
         with disk_errors(folder):
             self._disk.make_folder(folder)
@@ -65,7 +63,7 @@ class FileConversations:
             existed = self._tree.is_file(path)
             if existed:
                 self._before[name] = self._read_stat(path)
-                quarantine_torn_tail(self._disk, path, _is_object)
+                quarantine_torn_tail(self._disk, path, is_object)
             self._disk.append(
                 path, b"".join(format_line(message) for message in messages), durable=True
             )
@@ -119,12 +117,14 @@ class FileConversations:
 
         Repair: move an incomplete last line to a `.corrupt` file; needs the vault's lock.
         """
+        from muisti.storage.files.message_codec import is_object, parse_lines, redact_lines
+
         file = self._root / path
         conversation = path.split("/")[1]
         problems: list[Problem] = []
         with disk_errors(file):
             if repair:
-                quarantine_torn_tail(self._disk, file, _is_object)
+                quarantine_torn_tail(self._disk, file, is_object)
             seen_ns = time.time_ns()
             stat = self._read_stat(file)
             before = self._before.pop(path, None)
@@ -145,7 +145,7 @@ class FileConversations:
             after = read
             if part.end > read.offset or not part.end:
                 after = ReadOffset(part.end, hash_tail(self._tree, file, part.end))
-        lines = list(_parse_lines(path, part.data, part.start, problems))
+        lines = list(parse_lines(path, part.data, part.start, problems))
         redact_lines(lines, self._written.pop(path, {}), self._settings)
         return ConversationDelta(
             conversation,
@@ -184,32 +184,6 @@ class FileConversations:
         return not read.offset or hash_tail(self._tree, file, read.offset) == read.tail_sha
 
 
-def redact_lines(lines: list[MessageLine], written: dict[str, Message], settings: Settings) -> None:
-    """Redact lines that others wrote, so that private text stays out of the index.
-
-    Written: the messages that this process wrote, which are redacted already.
-    """
-    foreign = []
-    for at, line in enumerate(lines):
-        own = written.get(line.id)
-        if own is None or (line.content, line.meta) != (own.content, own.meta):
-            foreign.append(at)
-    contents = [lines[at].content for at in foreign]
-    redacted = redact_texts(contents, settings)
-    for at, before, after in zip(foreign, contents, redacted, strict=True):
-        if before != after:
-            lines[at] = lines[at]._replace(content=after if after.strip() else PRIVATE)
-    with_meta = [at for at in foreign if lines[at].meta]
-    texts: list[str] = []
-    for at in with_meta:
-        texts += collect_texts(lines[at].meta)
-    if redact_texts(texts, settings) == texts:
-        return
-    for at in with_meta:
-        meta = redact_meta(lines[at].meta, settings)
-        lines[at] = lines[at]._replace(meta=meta)
-
-
 _TORN = "its last line is incomplete after a crash, and will be moved when the vault is writable"
 _MOVED = "an incomplete line was moved to {} after a crash: check it, then remove that file"
 
@@ -221,105 +195,3 @@ def _make_stat(status: os.stat_result, *, is_torn: bool) -> FileStat:
     """
     stat = make_file_stat(status)
     return stat._replace(inode=-stat.inode) if is_torn else stat
-
-
-def format_line(message: Message) -> bytes:
-    """Return the line of a message. Raises InvalidRequest."""
-    line: dict[str, object] = {
-        "id": message.id,
-        "ts": format_time(message.at),
-        "role": message.role,
-        "content": message.content,
-        "type": message.type,
-        "meta": {**derive_meta(message.conversation), **message.meta},
-    }
-    try:
-        return json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
-    except UnicodeEncodeError as error:
-        raise InvalidRequest(
-            "content", error.object[error.start], "must not contain half of a surrogate pair"
-        ) from error
-    except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidRequest(
-            "meta", type(message.meta).__name__, f"must be JSON ({error})"
-        ) from error
-
-
-def _parse_lines(
-    path: str, data: bytes, start: int, problems: list[Problem]
-) -> Iterator[MessageLine]:
-    place = start
-    own = derive_meta(path.split("/")[1])
-    day = Path(path).stem
-    for raw in data.split(b"\n"):
-        if raw:
-            try:
-                yield _parse_line(raw if place else raw.removeprefix(BOM_UTF8), day, place, own)
-            except (ValueError, TypeError, KeyError, RecursionError, OverflowError) as error:
-                reason = str(error)
-                if isinstance(error, json.JSONDecodeError | UnicodeDecodeError):
-                    reason = "not JSON"
-                elif isinstance(error, KeyError):
-                    reason = f"has no {error}"
-                if raw.strip():
-                    skipped = f"skipped the line at byte {place} ({reason}): fix it"
-                    problems.append(Problem(path, skipped))
-        place += len(raw) + 1
-
-
-def parse_line(path: str, raw: bytes, place: int) -> MessageLine | None:
-    """Return the message of one line of a file; None if it is not one."""
-    text = raw.removesuffix(b"\n")
-    text = text if place else text.removeprefix(BOM_UTF8)
-    try:
-        return _parse_line(text, Path(path).stem, place, derive_meta(path.split("/")[1]))
-    except (ValueError, TypeError, KeyError, RecursionError, OverflowError):
-        return None
-
-
-def _is_object(raw: bytes) -> bool:
-    """Return whether a line is complete: one that was cut short is not JSON."""
-    try:
-        return isinstance(json.loads(raw), dict)
-    except (ValueError, RecursionError):
-        return False
-
-
-_scan: Callable[[str, int], tuple[Any, int]]
-_scan = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
-"""The core of `json.loads`, which is faster: there are many lines."""
-
-
-def _parse_line(raw: bytes, day: str, place: int, own: dict[str, str]) -> MessageLine:
-    """Parse one line at byte `place`. Own: meta values that every line of the conversation has."""
-    text = raw.decode()
-    try:
-        parsed, end = _scan(text, 0)
-    except StopIteration:
-        end = -1
-    if end != len(text):
-        parsed = json.loads(text)  # handles leading spaces, and explains errors
-    if not isinstance(parsed, dict):
-        raise TypeError("not an object")
-    role, content, at = parsed["role"], parsed["content"], parsed["ts"]
-    meta = parsed.get("meta") or {}
-    if role not in ROLES:
-        raise ValueError(f"role must be one of {', '.join(ROLES)}, not {quote_value(role)}")
-    if not isinstance(content, str):
-        content = "" if content is None else json.dumps(content, ensure_ascii=False)
-    if b"\\u" in raw:
-        # Raises for half of a surrogate pair, which the index cannot store.
-        json.dumps(parsed, ensure_ascii=False).encode()
-    if not isinstance(at, str) or not isinstance(meta, dict):
-        raise TypeError("ts must be a time and meta an object")
-    sent_at = datetime.fromisoformat(at)
-    if sent_at.tzinfo is None:
-        sent_at = sent_at.replace(tzinfo=UTC)
-    elif sent_at.tzinfo is not UTC:
-        sent_at = sent_at.astimezone(UTC)
-    others = {key: value for key, value in meta.items() if key not in own or str(value) != own[key]}
-    if raw.count(b"[") + raw.count(b"{") > DEEPEST_META:
-        collect_texts(others)  # raises if it is nested too deeply
-    id_ = str(parsed.get("id") or f"line-{day}-{place}")
-    type_ = parsed.get("type")
-    return MessageLine(place, id_, sent_at, role, content, str(type_) if type_ else None, others)

@@ -94,7 +94,7 @@ class FileCoreMemory:
         self, path: str, problems: list[Problem] | None = None
     ) -> dict[str, dict[str, str]]:
         try:
-            table = self._read_table(path)
+            table = _parse_table(path, self._read_bytes(path))
         except BrokenFile as error:
             if problems is None:
                 raise
@@ -187,10 +187,6 @@ class FileCoreMemory:
             raise BrokenFile(
                 USER_FILE, f"cannot be read ({error}): save it as UTF-8 text"
             ) from error
-
-    def _read_table(self, path: str) -> dict[str, Any]:
-        """Return the parsed file, with everything that a person added to it."""
-        return _parse_table(path, self._read_bytes(path))
 
     def _read_bytes(self, path: str) -> bytes | None:
         """Return a file's bytes; None if it does not exist."""

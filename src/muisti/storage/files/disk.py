@@ -9,13 +9,13 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
+from itertools import groupby
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from muisti import filesystem
-from muisti.atomic_rename import Folder
 from muisti.errors import (
     VaultError,
     VaultFull,
@@ -25,6 +25,9 @@ from muisti.errors import (
     VaultUnusable,
 )
 from muisti.filesystem import LINK, Tree, UnsafeFile
+
+if TYPE_CHECKING:
+    from muisti.atomic_rename import Folder
 
 _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 
@@ -57,8 +60,8 @@ def escape_path(path: str) -> str:
     return path if path.isascii() else os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
-class Disk:
-    """Changes files on the real disk. Below the folders in `trees` it follows no links."""
+class ConfinedDisk:
+    """Writes many files at once. Below the folders in `trees` it follows no links."""
 
     trees: tuple[Tree, ...] = ()
 
@@ -81,17 +84,80 @@ class Disk:
     def _enter(self, path: Path) -> AbstractContextManager[tuple[str, Folder]]:
         """Open the folder of a path: a vault's own folder is entered from the one that it is in."""
         tree = self.tree(path)
-        return (Tree(path.parent) if path == tree.root else tree).enter(path)
+        is_root = len(path.parts) == len(tree.root.parts)
+        return (Tree(path.parent) if is_root else tree).enter(path)
 
-    def write_new(self, path: Path, data: bytes) -> None:
-        """Create a file that must not exist yet, and sync it. On failure nothing remains."""
-        self._create(path, data, synced=True)
+    @contextmanager
+    def _enter_for(self, folder: Path, names: Iterable[str]) -> Iterator[tuple[str, Folder]]:
+        """Open a folder once for many names in it. Yield what comes before a name, and the folder.
+
+        Nothing comes before it, except where names cannot be relative to an open folder.
+        """
+        name = next(iter(names))
+        with self._enter(folder / name) as (first, opened):
+            yield first.removesuffix(name), opened
+
+    def _write_all(self, fd: int, data: bytes, path: Path) -> None:
+        view = memoryview(data)
+        while view:
+            self.step("write", path)
+            view = view[os.write(fd, view) :]
+
+    def write_all(self, folder: Path, files: Mapping[str, bytes]) -> list[os.stat_result]:
+        """Create files in a folder, by name, and sync them. Return the status of each.
+
+        On failure, the caller removes what was written: no sync is repeated on a descriptor.
+        """
+        system, tree = filesystem.system, self.tree(folder)
+        paths = {name: folder / name for name in files}
+        create = os.O_WRONLY | os.O_CREAT | os.O_EXCL | system.no_follow
+        sync = system.sync_access | system.no_follow | system.never_wait
+        statuses = []
+        with self._enter_for(folder, files) as (before, opened):
+            for name, data in files.items():
+                self.step("create", paths[name])
+                fd = system.open(before + name, create, opened)
+                try:
+                    self._write_all(fd, data, paths[name])
+                finally:
+                    os.close(fd)
+            for name, path in paths.items():
+                self.step("fsync", path)
+                fd = system.open(before + name, sync, opened)
+                try:
+                    statuses.append(os.fstat(fd))
+                    tree.check_regular(path, statuses[-1])
+                    system.sync(fd)
+                finally:
+                    os.close(fd)
+        return statuses
+
+    def discard_all(self, folder: Path, names: Sequence[str]) -> None:
+        """Remove temporary files of a folder in this order; ignores errors."""
+        if not names:
+            return
+        with suppress(OSError), self._enter_for(folder, names) as (before, opened):
+            for name in names:
+                with suppress(OSError):
+                    self.step("remove", folder / name)
+                    filesystem.system.unlink(before + name, opened)
+
+
+class Disk(ConfinedDisk):
+    """Changes files on the real disk."""
+
+    def write_new(self, path: Path, data: bytes) -> os.stat_result:
+        """Create a file that must not exist yet, and sync it. On failure nothing remains.
+
+        Return its status.
+        """
+        return self._create(path, data, synced=True)
 
     def write_unsynced(self, path: Path, data: bytes) -> None:
         """Create a file that must not exist yet, without syncing it. On failure nothing remains."""
         self._create(path, data, synced=False)
 
-    def _create(self, path: Path, data: bytes, *, synced: bool) -> None:
+    def _create(self, path: Path, data: bytes, *, synced: bool) -> os.stat_result:
         self.step("create", path)
         with self._enter(path) as (name, folder):
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
@@ -102,22 +168,12 @@ class Disk:
                 if synced:
                     self.step("fsync", path)
                     filesystem.system.sync(fd)
+                return os.fstat(fd)
             finally:
                 os.close(fd)
         except BaseException:
             self.discard(path)
             raise
-
-    def _write_all(self, fd: int, data: bytes, path: Path) -> None:
-        view = memoryview(data)
-        while view:
-            self.step("write", path)
-            view = view[os.write(fd, view) :]
-
-    def sync_file(self, path: Path) -> None:
-        """Sync a file's bytes. A failed sync is never repeated on the same descriptor."""
-        self.step("fsync", path)
-        self.tree(path).sync_file(path)
 
     def sync_folder(self, path: Path) -> None:
         """Sync a folder's entries."""
@@ -148,6 +204,27 @@ class Disk:
         else:
             if not keep:
                 self.discard(temporary)
+
+    def publish_all(self, folder: Path, files: Mapping[str, Path]) -> None:
+        """Give files of a folder, by name, their final name as well. Each is `publish` with keep.
+
+        The folders are opened once for all files in a row that go to the same one.
+        """
+        link = filesystem.system.link
+        for above, group in groupby(files, key=lambda name: files[name].parent):
+            names = list(group)
+            with (
+                self._enter_for(folder, names) as (before, opened),
+                self._enter_for(above, [files[name].name for name in names]) as (at, target),
+            ):
+                for name in names:
+                    self.step("publish", files[name])
+                    try:
+                        link(before + name, opened, at + files[name].name, target)
+                    except OSError as error:
+                        if error.errno not in _NO_LINKS:
+                            raise
+                        self.publish(folder / name, files[name], keep=True)
 
     def replace(self, temporary: Path, final: Path) -> None:
         """Replace a file with a finished one atomically, and keep its permissions."""
@@ -229,8 +306,11 @@ class Disk:
                 pass
         self.sync_folder(path.parent)
 
-    def append(self, path: Path, data: bytes, *, durable: bool) -> None:
-        """Append bytes to a file, which is created if missing. Durable: sync it."""
+    def append(self, path: Path, data: bytes, *, durable: bool) -> os.stat_result:
+        """Append bytes to a file, which is created if missing. Durable: sync it.
+
+        Return its status after that.
+        """
         self.step("append", path)
         fd, status = self.tree(path).open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         try:
@@ -239,6 +319,7 @@ class Disk:
                 if durable:
                     self.step("fsync", path)
                     filesystem.system.sync(fd)
+                return os.fstat(fd)
             except OSError:
                 # Undo a partial write: the next writer must not append to half a line.
                 with suppress(OSError):
@@ -269,7 +350,8 @@ class ReadOnlyDisk(Disk):
         if os.path.islink(index):
             raise VaultReadOnly(f"{index} {LINK}; until then only searching works")
         raise VaultReadOnly(
-            f"{self._root} is not writable for this user: searching works, saving does not"
+            f"{self._root} is not writable for this user, or has the setting read_only: "
+            "searching works, saving does not"
         )
 
 

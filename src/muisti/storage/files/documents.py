@@ -10,24 +10,25 @@ import stat
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from muisti.errors import InvalidRequest
 from muisti.filesystem import Tree, UnsafeFile, is_link
 from muisti.model import DocumentSource
-from muisti.remember.index_rows import Section
 from muisti.settings import SETTINGS_FILE, Settings
 from muisti.storage.files.disk import escape_path
-from muisti.storage.files.frontmatter import BadFrontMatter, parse
-from muisti.storage.files.memory_codec import PathInfo
+from muisti.storage.files.errors import BadFrontMatter
+from muisti.storage.files.memory_ids import has_memory_id
+from muisti.storage.files.path_info import PathInfo
 from muisti.storage.files.timestamps import make_file_stat, read_mtime
-from muisti.storage.files.vault import has_memory_id
 from muisti.storage.sync_state import FileStat, SeenFile
-from muisti.text.markdown import Block, parse_blocks
-from muisti.text.redact import redact_text
+
+if TYPE_CHECKING:
+    from muisti.remember.index_rows import Section
+    from muisti.text.markdown import Block
 
 SUFFIXES = (".md", ".markdown")
 NOTES = "memories"
@@ -45,8 +46,7 @@ _HEAD = re.compile(
 _MUST_BE = "must be a Markdown file, or a folder with some"
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(NamedTuple):
     """A document as it was when it was read."""
 
     path: str
@@ -60,12 +60,22 @@ class Document:
     """Why it cannot be read; then it has no sections."""
 
 
+class LoadedDocument(NamedTuple):
+    """The bytes of a document."""
+
+    data: bytes
+    status: os.stat_result | None
+    problem: str = ""
+    """Why it cannot be read; then it has no status."""
+
+
 class FileDocuments:
     """Finds and reads the documents of one vault."""
 
     def __init__(self, root: Path, settings: Settings) -> None:
         self._root = root
         self._settings = settings
+        self._limit = _MAX_SIZE_FACTOR * settings.max_content_bytes
 
     def list_workspace_sources(self) -> list[DocumentSource]:
         """Return `MEMORY.md` and `memory/` of the workspace, which are trusted if the vault is."""
@@ -174,10 +184,7 @@ class FileDocuments:
         file = self._locate(path)
         folder = self._root / source.path
         steps = file.relative_to(folder).parts
-        any_text = folder.is_relative_to(self._root / NOTES)
-        if any(name[0] == "." or name in _SKIPPED for name in steps):
-            return None
-        if steps and not any_text and not steps[-1].lower().endswith(SUFFIXES):
+        if not is_listed(steps, any_text=folder.is_relative_to(self._root / NOTES)):
             return None
         parents = [folder.joinpath(*steps[:depth]) for depth in range(1, len(steps))]
         if any(os.path.lexists(parent / SETTINGS_FILE) for parent in parents):
@@ -191,45 +198,50 @@ class FileDocuments:
 
     def read(self, path: str, source: DocumentSource) -> Document | None:
         """Read one file; None if it is gone. If it cannot be used, the document has a problem."""
-        name = path
-        if os.path.isabs(path):  # begin with the name of the indexed folder
-            name = Path(path).relative_to(Path(source.path).parent).as_posix()
         seen_ns = time.time_ns()
-        limit = _MAX_SIZE_FACTOR * self._settings.max_content_bytes
+        loaded = self.load(path, source)
+        if loaded is None:
+            return None
+        data, status, problem = loaded
+        name = make_document_name(path, source)
+        if status is None:
+            seen = SeenFile(FileStat(0, 0, 0), time.time_ns(), "", None)
+            return Document(path, source, seen, datetime.fromtimestamp(0, UTC), name, [], problem)
+        seen = SeenFile(make_file_stat(status), seen_ns, hashlib.sha256(data).hexdigest(), None)
+        body, problem = self.extract_body(path, data)
+        sections = split_sections(body)
+        return Document(path, source, seen, read_mtime(status), name, sections, problem)
+
+    def load(self, path: str, source: DocumentSource) -> LoadedDocument | None:
+        """Return the bytes of a file, up to one more than are searched; None if it is gone."""
         try:
             fd, status = self._make_tree(source).open(self._locate(path), os.O_RDONLY)
             with os.fdopen(fd, "rb") as file:
-                data = file.read(limit + 1)
+                return LoadedDocument(file.read(self._limit + 1), status)
         except FileNotFoundError:
             return None
         except OSError as error:
-            seen = SeenFile(FileStat(0, 0, 0), time.time_ns(), "", None)
             problem = f"cannot be read ({error.strerror}): check its permissions"
             if isinstance(error, UnsafeFile) and error.errno == errno.ELOOP:
                 problem = error.reason
-            return Document(path, source, seen, datetime.fromtimestamp(0, UTC), name, [], problem)
-        seen = SeenFile(make_file_stat(status), seen_ns, hashlib.sha256(data).hexdigest(), None)
-        problem = ""
-        sections: list[Section] = []
+            return LoadedDocument(b"", None, problem)
+
+    def extract_body(self, path: str, data: bytes) -> tuple[str, str]:
+        """Return the text of a document, redacted, and why it is not searched, or ""."""
         if has_memory_id(data[:4096]) and not os.path.isabs(path):
-            pass  # a memory, whatever its folder is called
-        elif len(data) > limit:
-            problem = (
-                f"has more than {limit} bytes and is not searched:"
-                " split it, or raise max_content_bytes"
-            )
-        else:
-            try:
-                body = _strip_front_matter(data.decode("utf-8-sig"))
-                sections = _split_sections(redact_text(body, self._settings))
-            except UnicodeDecodeError as error:
-                if path.lower().endswith(SUFFIXES):  # notes may have a picture among them
-                    problem = (
-                        f"is not UTF-8 text (byte {error.start}) and is not searched:"
-                        " save it as UTF-8"
-                    )
-        changed_at = read_mtime(status)
-        return Document(path, source, seen, changed_at, source.source or name, sections, problem)
+            return "", ""  # a memory, whatever its folder is called
+        if len(data) > self._limit:
+            problem = f"has more than {self._limit} bytes and is not searched:"
+            return "", f"{problem} split it, or raise max_content_bytes"
+        from muisti.text.redact import redact_text
+
+        try:
+            return redact_text(_strip_front_matter(data.decode("utf-8-sig")), self._settings), ""
+        except UnicodeDecodeError as error:
+            if not path.lower().endswith(SUFFIXES):  # notes may have a picture among them
+                return "", ""
+            problem = f"is not UTF-8 text (byte {error.start}) and is not searched:"
+            return "", f"{problem} save it as UTF-8"
 
     def _locate(self, path: str) -> Path:
         """Return the absolute path of a file, whose name has escapes where it is not UTF-8."""
@@ -240,18 +252,41 @@ class FileDocuments:
         return self._root / os.fsdecode(raw)
 
 
+def is_listed(steps: Sequence[str], *, any_text: bool) -> bool:
+    """Return whether a file is a document, from the names of its path below the source.
+
+    Any_text: whatever its suffix is.
+    """
+    if any(name[:1] in (".", "") or name in _SKIPPED for name in steps):
+        return False
+    return not steps or any_text or steps[-1].lower().endswith(SUFFIXES)
+
+
+def make_document_name(path: str, source: DocumentSource) -> str:
+    """Return the name that results show for a document."""
+    if source.source or not os.path.isabs(path):
+        return source.source or path
+    # Begin with the name of the indexed folder.
+    return Path(path).relative_to(Path(source.path).parent).as_posix()
+
+
 def _strip_front_matter(text: str) -> str:
+    from muisti.storage.files.frontmatter import parse
+
     with suppress(BadFrontMatter):
         return parse(text).body
     head = _HEAD.match(text)
     return text[head.end() :] if head else text
 
 
-def _split_sections(text: str) -> list[Section]:
+def split_sections(text: str) -> list[Section]:
     """Split a text at its headings.
 
     A heading that is followed by a smaller one has no section: it is only part of that one's path.
     """
+    from muisti.remember.index_rows import Section
+    from muisti.text.markdown import parse_blocks
+
     text = text.replace("\0", " ")
     found: list[Section] = []
     headings: list[Block] = []

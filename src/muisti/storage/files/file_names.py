@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
+from typing import TYPE_CHECKING
 
 from muisti.filesystem import is_portable_name
-from muisti.model import Memory
-from muisti.settings import Settings
+
+if TYPE_CHECKING:
+    from muisti.model import Memory
+    from muisti.settings import Settings
 
 MAX_BYTES = 120
+_ASCII_WORD = re.compile(r"[a-z0-9]+")
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d)")
 
 
 def make_file_name(memory: Memory, settings: Settings) -> str:
@@ -33,7 +39,10 @@ def make_folder_name(project: str) -> str:
 
 def make_slug(title: str) -> str:
     """Return letters and digits of any script, joined by underscores; never empty or too long."""
-    from slugify import slugify  # 14 ms to import, and only writers need it
+    if title.isascii() and "&" not in title:  # the same as below, without its 14 ms to import
+        slug = "_".join(_ASCII_WORD.findall(_THOUSANDS.sub("", title.lower())))
+        return slug[:MAX_BYTES].strip("_") or "memory"
+    from slugify import slugify
 
     slug = slugify(title, allow_unicode=True, separator="_", lowercase=True)
     data = unicodedata.normalize("NFC", slug).encode()[:MAX_BYTES]

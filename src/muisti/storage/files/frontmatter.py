@@ -13,16 +13,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from muisti.storage.files.errors import BadFrontMatter
+from muisti.storage.files.safe_read import MAX_HEAD
+
 Node = Any
 """A node of ruamel.yaml, whose stubs do not describe it."""
-MAX_HEAD = 64 * 1024
 MAX_DEPTH = 40
 
 Value = str | tuple[str, ...]
-
-
-class BadFrontMatter(Exception):
-    """The front matter cannot be parsed. The message says why and what to do."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,12 @@ from __future__ import annotations
 import uuid
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from muisti.errors import Conflict
-from muisti.storage.files.disk import Disk
+
+if TYPE_CHECKING:
+    from muisti.storage.files.disk import Disk
 
 
 def replace_unchanged(

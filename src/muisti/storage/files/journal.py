@@ -11,14 +11,13 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from muisti.errors import InvalidRequest, quote_value
 from muisti.filesystem import UnsafeFile
 from muisti.model import Event, Problem
-from muisti.ports import Clock
 from muisti.storage.files.disk import Disk, disk_errors
-from muisti.storage.files.frontmatter import BadFrontMatter
+from muisti.storage.files.errors import BadFrontMatter
 from muisti.storage.files.jsonl import (
     CORRUPT,
     MAX_READ,
@@ -38,18 +37,25 @@ from muisti.storage.files.jsonl import (
 from muisti.storage.files.timestamps import format_time, parse_time
 from muisti.storage.sync_state import JournalDelta, ReadOffset
 
+if TYPE_CHECKING:
+    from muisti.ports import Clock
+
 FOLDER = "journal"
 _TORN = "its last line is incomplete, and is moved to a .corrupt file at the next change"
 _MOVED = "an incomplete last line was moved to {}: check it, then remove that file"
 _OWN_KEYS = {"at", "event", "memories", "session"}
 
 
+Stamp = tuple[int, int, int]
+"""Size, time and inode of a file."""
+
+
 class _Written(NamedTuple):
     """The lines that this process has appended last, so that they need not be read again."""
 
     name: str
-    stamp: tuple[int, int, int]
-    """Size, time and inode of the file after that."""
+    stamp: Stamp
+    """Of the file after that."""
     start: int
     data: bytes
     tail: bytes
@@ -64,17 +70,21 @@ class FileJournal:
         self._clock = clock
         self._disk = (disk or Disk()).confine(root)
         self._tree = self._disk.tree(root)
-        self._checked: dict[str, tuple[tuple[int, int, int], ReadOffset]] = {}
+        self._checked: dict[str, tuple[Stamp, ReadOffset]] = {}
         """Files of which the bytes before an offset were compared: by name, as they were then."""
         self._written: _Written | None = None
 
-    def append(self, events: Sequence[Event], *, durable: bool) -> None:
-        """Append lines with one write. Call under the vault's lock."""
+    def append(self, events: Sequence[Event], *, durable: bool) -> Mapping[str, Stamp] | None:
+        """Append lines with one write. Call under the vault's lock.
+
+        Return the files after that, by name, for `read`; None if there are no events.
+        """
         if not events:
-            return
+            return None
         with disk_errors(self._folder):
-            self._disk.make_folder(self._folder)
             known = self._list_files()
+            if not known:
+                self._disk.make_folder(self._folder)
             name = max([f"{self._clock.now():%Y-%m}.jsonl", *known])
             path = self._folder / name
             before = known.get(name)
@@ -84,20 +94,19 @@ class FileJournal:
                 if before is not None and quarantine_torn_tail(self._disk, path):
                     before = None  # it was cut
             data = b"".join(format_line(event) for event in events)
-            self._disk.append(path, data, durable=durable)
+            after = _make_stamp(self._disk.append(path, data, durable=durable))
             if durable and name not in known:
                 self._disk.sync_folder(self._folder)
-            self._note_written(name, before, data, last.tail if last else b"")
+            self._note_written(name, before, after, data, last.tail if last else b"")
+            return dict(sorted({**known, name: after}.items()))
 
     def _note_written(
-        self, name: str, before: tuple[int, int, int] | None, data: bytes, tail: bytes
+        self, name: str, before: Stamp | None, after: Stamp, data: bytes, tail: bytes
     ) -> None:
-        """Remember what was appended to a file that was like this before."""
+        """Remember what was appended to a file, which was like `before`."""
         self._written = None
-        status = self._tree.lstat(self._folder / name)
-        if status is None or before is None:
+        if before is None:
             return
-        after = _make_stamp(status)
         if (after[0], after[2]) != (before[0] + len(data), before[2]):
             return  # another program has changed it meanwhile
         checked, known = self._checked.get(name, (None, None))
@@ -108,13 +117,16 @@ class FileJournal:
             tail = read_tail(self._tree, self._folder / name, after[0])
         self._written = _Written(name, after, before[0], data, tail)
 
-    def read(self, offsets: Mapping[str, ReadOffset]) -> JournalDelta:
+    def read(
+        self, offsets: Mapping[str, ReadOffset], files: Mapping[str, Stamp] | None = None
+    ) -> JournalDelta:
         """Read the lines after the offsets, or all lines if the journal was rewritten since.
 
-        At most about `MAX_READ` bytes are read; then the result is not complete.
+        At most about `MAX_READ` bytes are read; then the result is not complete. Files: what
+        `append` has just returned; else they are listed.
         """
         with disk_errors(self._folder):
-            files = self._list_files()
+            files = self._list_files() if files is None else files
             restarted = not self._is_continued(files, offsets)
             after: dict[str, ReadOffset] = {} if restarted else dict(offsets)
             events: list[Event] = []
@@ -217,7 +229,7 @@ class FileJournal:
         """Return the files. Links and named pipes are left out; `verify` reports them."""
         return [self._folder / name for name in self._list_files()]
 
-    def _list_files(self) -> dict[str, tuple[int, int, int]]:
+    def _list_files(self) -> dict[str, Stamp]:
         """Return size, time and inode of the same files, by name, in order."""
         with suppress(FileNotFoundError, NotADirectoryError, UnsafeFile):
             with self._tree.scan(FOLDER) as entries:
@@ -229,9 +241,7 @@ class FileJournal:
             return dict(sorted(found.items()))
         return {}
 
-    def _is_continued(
-        self, files: Mapping[str, tuple[int, int, int]], offsets: Mapping[str, ReadOffset]
-    ) -> bool:
+    def _is_continued(self, files: Mapping[str, Stamp], offsets: Mapping[str, ReadOffset]) -> bool:
         """Return whether the journal was only appended to since these offsets.
 
         Lines that another machine added to an earlier month come before those already read.
@@ -256,7 +266,7 @@ class FileJournal:
         return True
 
 
-def _make_stamp(status: os.stat_result) -> tuple[int, int, int]:
+def _make_stamp(status: os.stat_result) -> Stamp:
     return status.st_size, status.st_mtime_ns, status.st_ino
 
 

@@ -10,12 +10,14 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from muisti.errors import VaultUnusable
-from muisti.filesystem import Tree
 from muisti.storage.files.atomic_write import AtomicWriter
-from muisti.storage.files.disk import Disk
+
+if TYPE_CHECKING:
+    from muisti.filesystem import Tree
+    from muisti.storage.files.disk import Disk
 
 CORRUPT = ".corrupt"
 MAX_READ = 16_000_000

@@ -13,12 +13,13 @@ from muisti.model import CORE_SECTIONS, Event, Exchange, Message
 from muisti.ports.moving import Line, Part, Sections
 from muisti.ports.rows import MessageLine
 from muisti.settings import Settings
-from muisti.storage.files import conversations, journal
+from muisti.storage.files import journal, message_codec
 from muisti.storage.files.core_memory import NAME, USERS, make_user_folder, parse_sections
 from muisti.storage.files.documents import NOTES
+from muisti.storage.files.memory_ids import read_memory_id
 from muisti.storage.files.sync.differences import precedence
 from muisti.storage.files.timestamps import format_time
-from muisti.storage.files.vault import may_hold_memories, read_memory_id
+from muisti.storage.files.vault import may_hold_memories
 from muisti.storage.files.versions import make_archive_path
 
 OWN_FOLDERS = ("archive", ".history", ".trash", "journal", "conversations", USERS, NOTES, "memory")
@@ -73,9 +74,9 @@ class MarkdownLayout:
     def parse_messages(self, path: str, lines: Sequence[Line]) -> list[MessageLine | None]:
         """Return the messages of lines, redacted; None for a line that is not a message."""
         path = path.removeprefix(".trash/")
-        parsed = [conversations.parse_line(path, raw, place) for place, raw in lines]
+        parsed = [message_codec.parse_line(path, raw, place) for place, raw in lines]
         found = [line for line in parsed if line is not None]
-        conversations.redact_lines(found, {}, self._settings)
+        message_codec.redact_lines(found, {}, self._settings)
         redacted = iter(found)
         return [None if line is None else next(redacted) for line in parsed]
 
@@ -90,7 +91,7 @@ class MarkdownLayout:
             type=line.type,
             meta=line.meta,
         )
-        return conversations.format_line(message)
+        return message_codec.format_line(message)
 
     def parse_event(self, line: bytes) -> Event | None:
         """Return the event of a line, or None."""

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import TypeVar
 
 from muisti.model import Link, LinkSource, LinkType
-from muisti.storage.files.frontmatter import BadFrontMatter
+from muisti.storage.files.errors import BadFrontMatter
 from muisti.storage.files.timestamps import format_time, parse_time
 
 _FIX = "write it like `SUPERSEDES 0197d3a0-…` or `RELATED_TO 0197d3a0-… confidence=0.8`"

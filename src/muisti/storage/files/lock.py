@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import random
 import threading
 import time
 import uuid
@@ -49,6 +48,7 @@ class FileLock:
 
     def __init__(self, path: Path, timeout: float) -> None:
         self._path = path
+        self._queue = path.with_name(f"{path.name}.waiting")
         self._timeout = timeout
         self._thread = FairLock()
         self._depth = 0
@@ -77,7 +77,7 @@ class FileLock:
             self._thread.release()
 
     def _acquire(self, patience: float, deadline: float) -> int:
-        ticket = Ticket(self._path.with_name(f"{self._path.name}.waiting"))
+        ticket = Ticket(self._queue)
         queue = ticket.others()
         is_calm = not queue or ticket.is_younger_than(CALM, queue[0])
         self._in_a_row += 1
@@ -111,6 +111,8 @@ class FileLock:
                 longest = LONGEST_FIRST if is_first else LONGEST
                 pause = SHORTEST if is_first and not was_first else min(pause * 1.5, longest)
                 was_first = is_first
+                import random  # slow to import, and most locks are free
+
                 time.sleep(min(pause * random.uniform(0.5, 1.5), max(0.0, deadline - now)))
         finally:
             ticket.remove()
@@ -177,6 +179,7 @@ class Ticket:
     def others(self) -> list[str]:
         """Return the names of all tickets, in order."""
         with suppress(OSError):
+            os.lstat(self._folder)  # mostly, nobody has waited yet
             return Tree(self._folder.parent).list_names(self._folder.name)
         return []
 

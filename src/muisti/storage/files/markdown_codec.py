@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from muisti.errors import BrokenFile, ImportFailed
 from muisti.model import Link, Memory
+from muisti.ports.documents import DocumentFormat
 from muisti.settings import Settings
 from muisti.storage.files import frontmatter
+from muisti.storage.files.errors import BadFrontMatter
 from muisti.storage.files.file_names import make_file_name
+from muisti.storage.files.frontmatter import Value
 from muisti.storage.files.link_codec import parse_link
 from muisti.storage.files.memory_codec import (
     TYPED,
@@ -16,10 +20,9 @@ from muisti.storage.files.memory_codec import (
     edit_document,
     encode_file,
     format_fields,
-    make_restored_path,
-    make_trash_path,
     parse_memory,
 )
+from muisti.storage.files.path_info import make_restored_path, make_trash_path
 from muisti.storage.files.timestamps import parse_time
 
 
@@ -34,40 +37,65 @@ class MarkdownCodec:
         try:
             check_conflict_markers(text)
             return parse_memory(path, frontmatter.parse(text), self._settings, modified)
-        except frontmatter.BadFrontMatter as error:
+        except BadFrontMatter as error:
             raise ImportFailed(str(error)) from error
 
-    def format_memory(self, memory: Memory) -> str:
-        """Return the text of a memory's file."""
-        return frontmatter.compose(format_fields(memory), memory.content, numbers=TYPED)
+    def parse_note(self, text: str) -> tuple[dict[str, Value], str]:
+        """Return all keys of a note's front matter and its body. Raises ImportFailed.
+
+        A value that is neither text nor a list of texts is returned as its YAML.
+        """
+        try:
+            document = frontmatter.parse(text)
+        except BadFrontMatter as error:
+            raise ImportFailed(str(error)) from error
+        values: dict[str, Value] = {}
+        for key, entry in document.entries.items():
+            value = entry.value
+            values[key] = (
+                text[entry.after_key : entry.value_end].strip() if value is None else value
+            )
+        return values, document.body
+
+    def format_memory(self, memory: Memory, extra: Mapping[str, Value] | None = None) -> str:
+        """Return the text of a memory's file. Extra: further keys of its front matter."""
+        fields = {**format_fields(memory), **(extra or {})}
+        return frontmatter.compose(fields, memory.content, numbers=TYPED)
 
     def parse_link(self, line: str) -> Link:
         """Parse a link in front matter. Raises ImportFailed."""
         try:
             return parse_link("", line, datetime.fromtimestamp(0, UTC))
-        except frontmatter.BadFrontMatter as error:
+        except BadFrontMatter as error:
             raise ImportFailed(str(error)) from error
 
     def parse_time(self, field: str, text: str) -> datetime:
         """Parse a time. Raises ImportFailed, which names the field."""
         try:
             return parse_time(field, text)
-        except frontmatter.BadFrontMatter as error:
+        except BadFrontMatter as error:
             raise ImportFailed(str(error)) from error
 
 
 class MarkdownFormat(MarkdownCodec):
     """Implements the port VaultFormat."""
 
-    def encode_memory(self, memory: Memory) -> bytes:
+    @property
+    def documents(self) -> DocumentFormat:
+        """How documents are read."""
+        from muisti.storage.files.document_copies import MarkdownDocuments
+
+        return MarkdownDocuments(self._settings)
+
+    def encode_memory(self, memory: Memory, extra: Mapping[str, Value] | None = None) -> bytes:
         """Return the bytes of a new file. Raises InvalidMemory."""
-        return encode_file(self.format_memory(memory), memory)
+        return encode_file(self.format_memory(memory, extra), memory)
 
     def rewrite_memory(self, data: bytes, memory: Memory) -> bytes:
         """Return a file's bytes with a memory's fields. Raises BrokenFile, InvalidMemory."""
         try:
             return edit_document(frontmatter.parse(data.decode()), memory, self._settings)[0]
-        except (UnicodeDecodeError, frontmatter.BadFrontMatter) as error:
+        except (UnicodeDecodeError, BadFrontMatter) as error:
             raise BrokenFile(str(memory.file_path), str(error)) from error
 
     def decode_memory(self, path: str, data: bytes) -> Memory:
@@ -77,7 +105,7 @@ class MarkdownFormat(MarkdownCodec):
             check_conflict_markers(text)
             document = frontmatter.parse(text)
             return parse_memory(path, document, self._settings, datetime.fromtimestamp(0, UTC))
-        except (UnicodeDecodeError, frontmatter.BadFrontMatter) as error:
+        except (UnicodeDecodeError, BadFrontMatter) as error:
             raise BrokenFile(path, f"cannot be read ({error})") from error
 
     def make_path(self, memory: Memory) -> str:

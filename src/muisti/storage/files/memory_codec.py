@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Container, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
 
 from muisti.errors import InvalidMemory
 from muisti.model import KINDS, Memory
@@ -17,14 +16,18 @@ from muisti.model.memory import FIELDS
 from muisti.remember.classify import classify_kind, classify_sector
 from muisti.remember.derive import derive_title, derive_values
 from muisti.remember.validate import validate_id, validate_value, validate_values
-from muisti.settings import Settings
 from muisti.storage.files import frontmatter
-from muisti.storage.files.frontmatter import BadFrontMatter, Document, Value
+from muisti.storage.files.errors import BadFrontMatter
+from muisti.storage.files.frontmatter import Document, Value
 from muisti.storage.files.link_codec import format_link, parse_link
+from muisti.storage.files.path_info import PathInfo
+from muisti.storage.files.safe_read import MAX_HEAD
 from muisti.storage.files.timestamps import format_time, parse_time
 from muisti.text.redact import redact_fields, redact_text
 
-TRASH = ".trash"
+if TYPE_CHECKING:
+    from muisti.settings import Settings
+
 FRONT_MATTER = tuple(field for field in FIELDS if field.front_matter)
 TYPED = frozenset(
     field.name
@@ -32,10 +35,8 @@ TYPED = frozenset(
     if field.value_type in (ValueType.SHARE, ValueType.TIME, ValueType.FLAG)
 )
 """Keys whose values YAML parsers should read as numbers, times or booleans, not as text."""
-_TRASHED = re.compile(r"(?P<stem>.*)\.(?P<at>\d{8}T\d{12}Z)\.md\Z", re.DOTALL)
-_DATED = re.compile(r"(\d{4}-\d\d-\d\d)[_ -]")
-_CONFLICT = ("<<<<<<< ", "=======", ">>>>>>> ")
 _EPOCH = datetime.fromtimestamp(0, UTC)
+_CONFLICT = ("<<<<<<< ", "=======", ">>>>>>> ")
 _FLAGS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 
 _LENIENT = tuple(field for field in FRONT_MATTER if field.lenient)
@@ -47,10 +48,15 @@ _BY_KEY = {field.name: field for field in FRONT_MATTER} | {
 def format_fields(memory: Memory) -> dict[str, Value]:
     """Return the front matter of a memory. Fields with their default value are left out."""
     fields: dict[str, Value | None] = {
-        field.name: _format_value(field, getattr(memory, field.name)) for field in FRONT_MATTER
+        field.name: _format_value(field, value)
+        for field, value in zip(FRONT_MATTER, _read_fields(memory), strict=True)
+        if value is not field.default or field.always_written
     }
     fields["conflict_markers"] = "intended" if has_conflict_markers(memory.content) else None
     return {key: value for key, value in fields.items() if value}
+
+
+_read_fields = attrgetter(*(field.name for field in FRONT_MATTER))
 
 
 def _format_value(field: Field, value: Any) -> Value | None:
@@ -152,20 +158,25 @@ _REPEATED = frozenset(
     )
 )
 """Fields that have the same value in many files."""
+_READ = tuple(
+    (field, field.name, field.alias or None, field.name in _REPEATED) for field in FRONT_MATTER
+)
 
 
 def parse_memory(path: str, document: Document, settings: Settings, modified: datetime) -> Memory:
     """Return the memory of a file. Raises BadFrontMatter, which names the field and the fix."""
     info = PathInfo.of(path, settings)
-    values, body = document.values, document.body
-    [memory] = derive_memories([parse_fields(path, values, body, settings, modified, info, {})])
+    values, content = document.values, redact_text(document.body, settings)
+    fields = parse_fields(path, values, content, settings, modified, info, {})
+    [memory] = derive_memories([fields], settings)
     return memory
 
 
-def derive_memories(fields: Sequence[dict[str, Any]]) -> list[Memory]:
+def derive_memories(fields: Sequence[dict[str, Any]], settings: Settings) -> list[Memory]:
     """Return the memories with these fields of files, and those that follow from the content."""
     concepts = [values.pop("concepts", ()) for values in fields]
-    derived = derive_values([values["content"] for values in fields], concepts)
+    contents = [values["content"] for values in fields]
+    derived = derive_values(contents, concepts, wikilinks=settings.wikilinks)
     return [Memory(**values, **more) for values, more in zip(fields, derived, strict=True)]
 
 
@@ -176,25 +187,26 @@ def read_fields(
     fields: dict[str, Any] = {}
     repeated: dict[str, Any] = {}
     new: list[tuple[str, str]] = []
-    for field in FRONT_MATTER:
-        name = field.name
-        text = values.get(name, "")
-        if isinstance(text, str) and text and name in _REPEATED:
-            if (name, text) in known:
-                repeated[name] = known[name, text]
-                continue
-            new.append((name, text))
-        if name in values or (field.alias and field.alias in values):
-            value = _read_field(field, values)
-            if value is not None:
-                fields[name] = value
+    for field, name, alias, is_repeated in _READ:
+        if name not in values and (alias is None or alias not in values):
+            continue
+        if is_repeated:
+            text = values.get(name, "")
+            if isinstance(text, str) and text:
+                if (name, text) in known:
+                    repeated[name] = known[name, text]
+                    continue
+                new.append((name, text))
+        value = _read_field(field, values)
+        if value is not None:
+            fields[name] = value
     return fields, repeated, new
 
 
 def parse_fields(
     path: str,
     values: dict[str, Value | None],
-    body: str,
+    content: str,
     settings: Settings,
     modified: datetime,
     info: PathInfo,
@@ -202,10 +214,10 @@ def parse_fields(
 ) -> dict[str, Any]:
     """Return the fields of a file's memory. Raises BadFrontMatter.
 
-    Values: of the front matter. Info: what the path says. Known: shared by all files of one vault.
+    Values: of the front matter. Content: the redacted body. Info: what the path says. Known: shared
+    by all files of one vault.
     """
     values = _drop_invalid(values, settings, known)
-    content = redact_text(body, settings)
     fields, repeated, new = read_fields(values, known)
     if not settings.vault_trusted:  # whatever the file says
         fields["trusted"] = False
@@ -314,13 +326,13 @@ def _parse_value(field: Field, key: str, text: str) -> Any:
 def encode_file(text: str, memory: Memory) -> bytes:
     """Return the bytes of a file. Raises InvalidMemory if its front matter is too long to read."""
     head = len(text) - len(memory.content)
-    if head > frontmatter.MAX_HEAD:
+    if head > MAX_HEAD:
         fields = ("summary", "keywords", "categories", "files")
         longest = max(fields, key=lambda name: len(repr(getattr(memory, name))))
         raise InvalidMemory(
             longest,
             f"{head} characters",
-            f"must be shorter: all fields together may have {frontmatter.MAX_HEAD} characters",
+            f"must be shorter: all fields together may have {MAX_HEAD} characters",
         )
     return text.encode()
 
@@ -348,62 +360,6 @@ def edit_document(document: Document, memory: Memory, settings: Settings) -> tup
 
 def _drop_none(values: Mapping[str, Value | None]) -> dict[str, Value]:
     return {key: value for key, value in values.items() if value is not None}
-
-
-class PathInfo:
-    """What a path says of a memory: kind, project, when it was deleted, the date in its name."""
-
-    def __init__(self, kind: str, project: str, deleted_at: datetime | None, name: str) -> None:
-        self.kind = kind
-        self.project = project
-        self.deleted_at = deleted_at
-        self._name = name
-
-    @property
-    def date(self) -> datetime | None:
-        """The date that the name begins with."""
-        if dated := _DATED.match(self._name):
-            with suppress(ValueError):
-                return datetime.fromisoformat(dated[1]).replace(tzinfo=UTC)
-        return None
-
-    @classmethod
-    def of(cls, path: str, settings: Settings) -> PathInfo:
-        """Parse a path."""
-        parts = tuple(part for part in path.split("/") if part not in ("", "."))
-        deleted_at = None
-        if parts[0] == TRASH:
-            parts = parts[1:]
-            deleted_at = _EPOCH  # if a person moved it there, its name has no time
-            if stamped := _TRASHED.match(parts[-1]):
-                with suppress(ValueError):
-                    at = datetime.strptime(stamped["at"], "%Y%m%dT%H%M%S%fZ")
-                    deleted_at = at.replace(tzinfo=UTC)
-        project = ""
-        if parts[0] == "projects" and len(parts) > 2:
-            project, parts = parts[1], parts[2:]
-        kind = ""
-        if len(parts) > 1:
-            folder = parts[0]
-            for known in settings.kinds.values():
-                if known.folder == folder:
-                    kind = known.name
-        return cls(kind, project, deleted_at, parts[-1])
-
-
-def make_trash_path(path: str, at: datetime) -> str:
-    """Return the path in the trash, which has the old path and the time of deletion."""
-    stem = path.removesuffix(".md")
-    folder, _, name = stem.rpartition("/")
-    name = name.encode()[:200].decode("utf-8", "ignore")
-    return f"{TRASH}/{folder}/{name}.{at:%Y%m%dT%H%M%S%fZ}.md".replace("//", "/")
-
-
-def make_restored_path(path: str) -> str:
-    """Return the path that a file in the trash had before."""
-    inside = path.removeprefix(f"{TRASH}/")
-    stamped = _TRASHED.match(inside)
-    return f"{stamped['stem']}.md" if stamped else inside
 
 
 def check_conflict_markers(text: str) -> None:

@@ -19,11 +19,13 @@ from muisti.storage.files.disk import Disk, disk_errors
 from muisti.storage.files.init import create_vault
 from muisti.storage.files.jsonl import TOO_LONG, read_lines
 from muisti.storage.files.layout import OWN_FOLDERS, MarkdownLayout
-from muisti.storage.files.memory_codec import PathInfo
+from muisti.storage.files.memory_ids import read_memory_id
+from muisti.storage.files.path_info import PathInfo
 from muisti.storage.files.queue import FOLDER as QUEUE
 from muisti.storage.files.queue import read_waiting
 from muisti.storage.files.safe_read import MAX_FILE
-from muisti.storage.files.vault import may_hold_memories, read_memory_id
+from muisti.storage.files.timestamps import read_mtime
+from muisti.storage.files.vault import may_hold_memories
 
 BATCH = 500
 """Lines that are moved in one transaction."""
@@ -124,7 +126,7 @@ class FolderMover:
         if not path.endswith(".md"):
             limit = max(limit, MAX_CORE_FILE)
         try:
-            data, _ = self._tree.read(path, limit)
+            data, status = self._tree.read(path, limit)
         except FileNotFoundError:
             return None
         except UnsafeFile as error:
@@ -140,7 +142,7 @@ class FolderMover:
             or PathInfo.of(path, self._settings).kind
             or read_memory_id(data[:4096])
         )
-        return VaultFile(file.part, path, data) if is_own else None
+        return VaultFile(file.part, path, data, read_mtime(status)) if is_own else None
 
     def read_lines(self, file: ListedFile) -> Iterator[Sequence[Line]]:
         """Yield the complete lines of a file that it had when it was listed, in batches."""
@@ -213,7 +215,7 @@ class FolderMover:
     def write(self, files: Sequence[VaultFile]) -> None:
         """Write files. Those that have these bytes already stay."""
         new = []
-        for _, path, data in files:
+        for _, path, data, _ in files:
             if not self._is_own(path):
                 continue
             known = self._tree.lstat(path)

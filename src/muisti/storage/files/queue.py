@@ -16,22 +16,25 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from muisti.errors import VaultReadOnly, VaultUnusable
 from muisti.filesystem import Tree
-from muisti.model import Exchange, QueueStatus
+from muisti.ports.unshared import UnsharedQueue
 from muisti.storage.files.disk import Disk, disk_errors
-from muisti.storage.files.frontmatter import BadFrontMatter
+from muisti.storage.files.errors import BadFrontMatter
 from muisti.storage.files.jsonl import CORRUPT, read_all_lines, read_torn_tail
 from muisti.storage.files.lock import try_lock
 from muisti.storage.files.timestamps import format_time, parse_time
 
+if TYPE_CHECKING:
+    from muisti.model import Exchange, QueueStatus
+
 log = logging.getLogger("muisti")
 FOLDER = ".queue"
-_KEYS = tuple(field.name for field in fields(Exchange) if field.name != "at")
 
 
-class FileQueue:
+class FileQueue(UnsharedQueue):
     """The queue of one process, and what ended processes left."""
 
     def __init__(self, root: Path, disk: Disk | None = None, *, writable: bool = True) -> None:
@@ -48,13 +51,15 @@ class FileQueue:
         """The number of waiting exchanges in each file."""
         self._own: Path | None = None
 
-    def put(self, exchange: Exchange) -> None:
+    def put(self, exchange: Exchange, *, claim: bool = True) -> bool:
         """Append an exchange with one write and one sync."""
         with self._guard, disk_errors(self._folder):
             self._write(exchange)
+        return True
 
     def _write(self, exchange: Exchange) -> None:
-        line = {"at": format_time(exchange.at)} | {key: getattr(exchange, key) for key in _KEYS}
+        names = [field.name for field in fields(exchange) if field.name != "at"]
+        line = {"at": format_time(exchange.at)} | {key: getattr(exchange, key) for key in names}
         text = json.dumps(line, ensure_ascii=False, separators=(",", ":"))
         path = self._own
         if path is None or not self._tree.is_file(path):
@@ -95,7 +100,7 @@ class FileQueue:
             os.close(fd)
         return False
 
-    def take_over(self) -> list[Exchange]:
+    def take_over(self, limit: int | None = None) -> list[Exchange]:
         """Take over what ended processes left undone. Return it in the order of acceptance."""
         found: list[Exchange] = []
         with self._guard, disk_errors(self._folder):
@@ -207,6 +212,8 @@ class FileQueue:
 
 def read_queue_status(folder: Path) -> QueueStatus:
     """Return how much waits in a queue's folder. Takes no lock, changes nothing, never raises."""
+    from muisti.model import QueueStatus
+
     waiting = read_waiting(folder)
     return QueueStatus(
         waiting=len(waiting),
@@ -233,6 +240,9 @@ def _parse_file(
     A last line without an end is ignored: it was never acknowledged. With_done: also exchanges that
     are done.
     """
+    from muisti.model import Exchange
+
+    keys = [field.name for field in fields(Exchange) if field.name != "at"]
     waiting: dict[str, Exchange] = {}
     broken: list[bytes] = []
     lines = (line for part in read_all_lines(tree, path) for line in part.data.split(b"\n"))
@@ -245,7 +255,7 @@ def _parse_file(
                 if not with_done:
                     waiting.pop(str(parsed["done"]), None)
             else:
-                known = {key: parsed[key] for key in _KEYS if parsed.get(key) is not None}
+                known = {key: parsed[key] for key in keys if parsed.get(key) is not None}
                 "".join(known.values()).encode()  # raises if a value is not text, or not encodable
                 uuid.UUID(known["id"])
                 at = parse_time("at", str(parsed["at"]))

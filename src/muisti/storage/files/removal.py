@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
+from typing import TYPE_CHECKING
 
 from muisti.errors import BrokenFile, IndexProblem, VaultError
-from muisti.lifecycle.journal_projection import assign_messages, remove_from_event
-from muisti.model import Message
-from muisti.ports.store import ChangeSet, Removal
-from muisti.settings import Settings
-from muisti.storage.files.conversation_trash import (
-    read_trash,
-    remove_messages,
-    restore_messages,
-)
-from muisti.storage.files.conversations import FileConversations
-from muisti.storage.files.core_memory import FileCoreMemory
 from muisti.storage.files.disk import Disk, disk_errors
-from muisti.storage.files.journal import FileJournal
+from muisti.storage.files.memory_ids import read_memory_id
 from muisti.storage.files.sync.batch import IndexBatch
-from muisti.storage.files.sync.differences import DUPLICATE, is_changed
-from muisti.storage.files.vault import FileVault, read_memory_id, require_path, scan_folder
+from muisti.storage.files.sync.differences import DUPLICATE, TICK_NS
+from muisti.storage.files.vault import FileVault, require_path, scan_folder
 from muisti.storage.files.versions import ARCHIVE, FileVersions
-from muisti.storage.sync_state import SeenFile, StoredFile, SyncedIndex
+
+if TYPE_CHECKING:
+    from muisti.model import Message
+    from muisti.ports.change_set import ChangeSet
+    from muisti.ports.store import Removal
+    from muisti.settings import Settings
+    from muisti.storage.files.conversations import FileConversations
+    from muisti.storage.files.core_memory import FileCoreMemory
+    from muisti.storage.files.journal import FileJournal
+    from muisti.storage.sync_state import StoredFile, SyncedIndex
 
 log = logging.getLogger("muisti")
 
@@ -45,6 +44,9 @@ class FileRemoval:
 
     def remove(self, removal: Removal) -> None:
         """Remove messages, core memory and lines of the journal; then update the index."""
+        from muisti.lifecycle.journal_projection import remove_from_event
+        from muisti.storage.files.conversation_trash import remove_messages
+
         paths: list[str] = []
         root, disk = self.vault.root, self.disk
         for conversation, ids in removal.messages.items():
@@ -103,7 +105,7 @@ class FileRemoval:
         own = {require_path(memory) for memory in moved}
         found: dict[str, str] = {}
         if changes.erased:
-            found = find_files_of(self.vault, changes.erased, self.index.seen())
+            found = find_files_of(self.vault, changes.erased, self.index)
         elif moved:
             ids = {memory.id for memory in moved}
             for problem in self.index.problems():
@@ -120,6 +122,9 @@ class FileRemoval:
 
     def trashed_messages(self) -> list[Message]:
         """Return the messages in the trash."""
+        from muisti.lifecycle.journal_projection import assign_messages
+        from muisti.storage.files.conversation_trash import read_trash
+
         with disk_errors(self.vault.root):
             found = list(read_trash(self.vault.root))
         if not found:
@@ -129,6 +134,8 @@ class FileRemoval:
 
     def restore_messages(self, conversation: str) -> int:
         """Put a conversation's messages back from the trash, and return how many."""
+        from muisti.storage.files.conversation_trash import restore_messages
+
         paths, count = restore_messages(self.vault.root, self.disk, conversation)
         self._reread(paths)
         return count
@@ -156,19 +163,19 @@ class FileRemoval:
             log.warning("the text is deleted, but the index is not purged yet: %s", error)
 
 
-def find_files_of(
-    vault: FileVault, ids: Collection[str], seen: Mapping[str, SeenFile]
-) -> dict[str, str]:
+def find_files_of(vault: FileVault, ids: Collection[str], index: SyncedIndex) -> dict[str, str]:
     """Return the ID by path of all files that have one of these IDs, also broken ones.
 
     They may be copies, or files that were renamed since the last sync. A file that is unchanged
     since it was seen with another ID is not read.
     """
+    known = index.find_seen(ids)
+    settled, _ = index.settled(TICK_NS)
     found: dict[str, str] = {}
     for path, stat in (*vault.scan(), *scan_folder(vault.tree, ARCHIVE)):
-        known = seen.get(path)
-        memory_id = known.memory_id if known else None
-        if memory_id is None or is_changed(known, stat):
+        if settled.get(path) == stat:
+            memory_id = known.get(path)
+        else:
             memory_id = None
             with suppress(BrokenFile):
                 memory_id = read_memory_id(vault.load(path).data)

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import errno
 import os
+from typing import TYPE_CHECKING
 
 from muisti.errors import BrokenFile
 from muisti.filesystem import Tree, UnsafeFile
-from muisti.settings import Settings
-from muisti.storage.files import frontmatter
 
-MAX_FILE = 4 * frontmatter.MAX_HEAD + 64
+if TYPE_CHECKING:
+    from muisti.settings import Settings
+
+MAX_HEAD = 64 * 1024
+"""Characters of front matter."""
+MAX_FILE = 4 * MAX_HEAD + 64
 """Bytes that a file may have beyond the largest content, for its front matter."""
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from muisti.errors import VaultNotFound
 from muisti.filesystem import Tree, is_occupied
-from muisti.settings import MAX_SETTINGS, SETTINGS_FILE
+from muisti.settings import SETTINGS_FILE
+from muisti.settings_tables import MAX_SETTINGS
 from muisti.storage.files.atomic_write import AtomicWriter
 from muisti.storage.files.disk import Disk, disk_errors
 

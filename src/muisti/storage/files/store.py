@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from muisti.errors import (
     BrokenFile,
@@ -29,26 +30,24 @@ from muisti.errors import (
     VaultError,
     VaultFull,
 )
-from muisti.model import CoreMemory, Event, EventName, Memory, Problem
-from muisti.ports.store import (
-    ChangeSet,
-    Clock,
-    Committed,
-    Stored,
-    StoredVersion,
-    Update,
-)
-from muisti.settings import Settings
+from muisti.model import EventName, Problem
+from muisti.ports.change_set import ChangeSet, Committed
+from muisti.ports.unshared import UnsharedWork
 from muisti.storage.files.conversations import FileConversations
 from muisti.storage.files.core_memory import FileCoreMemory
 from muisti.storage.files.disk import Disk, ReadOnlyDisk, UntrustedDisk
-from muisti.storage.files.journal import FileJournal
+from muisti.storage.files.journal import FileJournal, Stamp
 from muisti.storage.files.queue import FileQueue
 from muisti.storage.files.removal import FileRemoval
 from muisti.storage.files.sync.batch import IndexBatch
 from muisti.storage.files.vault import FileVault, ReadOnlyVault, require_path
 from muisti.storage.files.versions import FileVersions, is_in_archive
-from muisti.storage.sync_state import StoredFile, SyncedIndex
+
+if TYPE_CHECKING:
+    from muisti.model import CoreMemory, Event, Memory
+    from muisti.ports.store import Clock, Stored, StoredVersion, Update
+    from muisti.settings import Settings
+    from muisti.storage.sync_state import StoredFile, SyncedIndex
 
 log = logging.getLogger("muisti")
 
@@ -77,6 +76,7 @@ class FileStore(FileRemoval):
         self.journal = FileJournal(root, clock, disk)
         self.conversations = FileConversations(root, settings, disk)
         self.queue = FileQueue(root, disk, writable=writable)
+        self.work = UnsharedWork()
         self.core_files = FileCoreMemory(root, disk)
         self.disk = disk
         self._clock = clock
@@ -134,7 +134,8 @@ class FileStore(FileRemoval):
                     "the index was removed while in use; it is rebuilt from the files"
                 )
             try:
-                yield
+                with self.index.read_with_writer():
+                    yield
             except (InvalidMemory, InvalidRequest, NotFound, Conflict):
                 raise  # refused before anything was written, or `commit` knows about it
             except BaseException:
@@ -147,9 +148,10 @@ class FileStore(FileRemoval):
         """Write files, then the journal, then the index."""
         batch = IndexBatch(self.index, self._settings)
         with self.vault.tree.folders.hold():
-            created = self.vault.create(changes.created)
+            created = self.vault.create(changes.created, changes.extra)
             try:
-                files = [*created, *self._write_files(changes, batch)]
+                changed, journal = self._write_files(changes, batch)
+                files = [*created, *changed]
             except MuistiError as error:
                 for file in created:
                     self.vault.erase(file.path)
@@ -163,15 +165,20 @@ class FileStore(FileRemoval):
                 conversation = self.conversations.append(
                     changes.messages[0].conversation, changes.messages
                 )
-            indexed = self._update_index(batch, conversation)
+            indexed = self._update_index(batch, conversation, journal)
         for version in changes.dropped:
             self.versions_folder.drop(version.reference)
         if changes.erased and indexed:
             self.purge_index()
         return Committed({file.memory.id: file.memory for file in files}, indexed)
 
-    def _write_files(self, changes: ChangeSet, batch: IndexBatch) -> list[StoredFile]:
-        """Write everything but the created files. Return the files whose memories changed."""
+    def _write_files(
+        self, changes: ChangeSet, batch: IndexBatch
+    ) -> tuple[list[StoredFile], Mapping[str, Stamp] | None]:
+        """Write everything but the created files.
+
+        Return the files whose memories changed, and those of the journal if it was appended to.
+        """
         now = self._clock.now()
         files: list[StoredFile] = []
         events = list(changes.events)
@@ -184,8 +191,7 @@ class FileStore(FileRemoval):
             files.append(self._restore(memory_id, batch))
         for section, entries in changes.core.items():
             self.core_files.write(section, entries, changes.core_user)
-        self.journal.append(events, durable=changes.durable)
-        return files
+        return files, self.journal.append(events, durable=changes.durable)
 
     def _update(self, update: Update, events: list[Event], batch: IndexBatch) -> list[StoredFile]:
         path = require_path(update.memory)
@@ -224,7 +230,9 @@ class FileStore(FileRemoval):
             raise MemoryNotFound(memory_id)
         return file
 
-    def _update_index(self, batch: IndexBatch, conversation: str | None) -> bool:
+    def _update_index(
+        self, batch: IndexBatch, conversation: str | None, journal: Mapping[str, Stamp] | None
+    ) -> bool:
         """Write the batch with new journal and conversation lines. Return whether it worked."""
         is_complete = True
         try:
@@ -234,7 +242,7 @@ class FileStore(FileRemoval):
                     messages = self.conversations.read(conversation, known)
                     is_complete = messages.is_complete
                     batch.read_conversation(messages)
-                events = self.journal.read(self.index.journal_offsets())
+                events = self.journal.read(self.index.journal_offsets(), journal)
                 batch.read_journal(events)
             batch.write()
             if not (is_complete and events.is_complete):
@@ -253,6 +261,8 @@ class FileStore(FileRemoval):
         Raises BrokenFile. Marks the index as stale where the two differ; an archived memory is not
         indexed.
         """
+        from muisti.ports.store import Stored
+
         path = require_path(memory)
         if is_in_archive(path):
             archived = self.vault.read(path)

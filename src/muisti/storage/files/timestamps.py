@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from datetime import UTC, datetime
 
-from muisti.storage.files.frontmatter import BadFrontMatter
+from muisti.storage.files.errors import BadFrontMatter
 from muisti.storage.sync_state import FileStat
 
 _LATEST_NS = 2**63 - 1

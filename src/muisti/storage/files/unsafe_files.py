@@ -8,7 +8,8 @@ from pathlib import Path, PurePosixPath
 
 from muisti.filesystem import LINK, Tree, UnsafeFile, is_link
 from muisti.model import Problem
-from muisti.settings import MAX_SETTINGS, SETTINGS_FILE, Settings
+from muisti.settings import SETTINGS_FILE, Settings
+from muisti.settings_tables import MAX_SETTINGS
 from muisti.storage.files.core_memory import MAX_CORE_FILE, MAX_USER_FILE, NAME, USER_FILE
 from muisti.storage.files.jsonl import MAX_REWRITTEN
 from muisti.storage.files.safe_read import MAX_FILE

@@ -1,53 +1,44 @@
-"""The vault: a folder of Markdown files that people can read, edit and commit."""
+"""The vault: a folder of Markdown files that people can read, edit and commit.
+
+A search only looks whether files changed. The format of the files is slow to import, so the methods
+that read or write a file import it.
+"""
 
 from __future__ import annotations
 
 import errno
 import hashlib
 import os
-import re
 import stat
 import threading
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muisti.errors import BrokenFile, Conflict, MemoryNotFound, VaultNotFound
 from muisti.filesystem import Tree, UnsafeFile, fold_name, is_occupied
-from muisti.model import Memory
-from muisti.ports import Clock
-from muisti.remember.identity import make_id
 from muisti.settings import SETTINGS_FILE, Settings
 from muisti.settings_tables import RESERVED_FOLDERS
-from muisti.storage.files import frontmatter
 from muisti.storage.files.atomic_write import AtomicWriter, NewFile
 from muisti.storage.files.disk import Disk, ReadOnlyDisk, disk_errors, escape_path
-from muisti.storage.files.file_names import make_file_name
+from muisti.storage.files.errors import BadFrontMatter
 from muisti.storage.files.lock import FileLock
-from muisti.storage.files.memory_codec import (
-    TRASH,
-    TYPED,
-    KnownValues,
-    PathInfo,
-    check_conflict_markers,
-    derive_memories,
-    edit_document,
-    encode_file,
-    find_changed_fields,
-    format_fields,
-    make_restored_path,
-    make_trash_path,
-    parse_fields,
-)
+from muisti.storage.files.memory_ids import has_memory_id
+from muisti.storage.files.path_info import TRASH, PathInfo, make_restored_path, make_trash_path
 from muisti.storage.files.safe_read import read_bytes
 from muisti.storage.files.timestamps import make_file_stat, read_mtime
 from muisti.storage.sync_state import FileStat, SeenFile, StoredFile
-from muisti.text.redact import redact_text
+
+if TYPE_CHECKING:
+    from muisti.model import Memory
+    from muisti.ports import Clock
+    from muisti.storage.files.frontmatter import Value
+    from muisti.storage.files.memory_codec import KnownValues
 
 
 class LoadedFile(NamedTuple):
@@ -66,6 +57,7 @@ class FileVault:
         self, root: Path, settings: Settings, clock: Clock, disk: Disk | None = None
     ) -> None:
         self.root = root
+        self._settings_path = root / SETTINGS_FILE
         self._settings = settings
         self._clock = clock
         self._disk = (disk or Disk()).confine(root)
@@ -78,7 +70,7 @@ class FileVault:
     @contextmanager
     def lock(self, timeout: float | None = None) -> Iterator[None]:
         """Hold the vault for writing. Raises VaultBusy, VaultReadOnly, VaultNotFound."""
-        if not is_occupied(self.root / SETTINGS_FILE) and not (self.root / ".muisti").exists():
+        if not is_occupied(self._settings_path) and not (self.root / ".muisti").exists():
             raise VaultNotFound(
                 f"{self.root}: the vault is gone; nothing was changed. Is its disk mounted?"
             )
@@ -93,36 +85,56 @@ class FileVault:
 
     # -- Writing
 
-    def create(self, memories: Sequence[Memory]) -> list[StoredFile]:
-        """Write new files, all or none, even if the process dies. Raises InvalidMemory."""
+    def create(
+        self, memories: Sequence[Memory], extra: Mapping[str, Mapping[str, Value]] | None = None
+    ) -> list[StoredFile]:
+        """Write new files, all or none, even if the process dies. Raises InvalidMemory.
+
+        Extra: further front-matter keys, by the memory's ID.
+        """
+        if not memories:
+            return []
+        from muisti.storage.files.file_names import make_file_name
+        from muisti.storage.files.frontmatter import compose
+        from muisti.storage.files.memory_codec import TYPED, encode_file, format_fields
+
         new_files: list[NewFile] = []
         taken: set[str] = set()
         for memory in memories:
             path = self._find_free_path(make_file_name(memory, self._settings), memory.id, taken)
             taken.add(fold_name(path))
-            text = frontmatter.compose(format_fields(memory), memory.content, numbers=TYPED)
+            fields = format_fields(memory)
+            if extra and memory.id in extra:
+                fields |= extra[memory.id]
+            text = compose(fields, memory.content, numbers=TYPED)
             new_files.append((path, encode_file(text, memory)))
-        self._writer.create(new_files)
-        return [
-            self._make_stored(replace(memory, file_path=path), data)
-            for memory, (path, data) in zip(memories, new_files, strict=True)
-        ]
+        created = self._writer.create(new_files)
+        stored: list[StoredFile] = []
+        for memory, (path, data), new in zip(memories, new_files, created, strict=True):
+            sha = hashlib.sha256(data).hexdigest()
+            seen = SeenFile(make_file_stat(new.status), new.published_ns, sha, memory.id)
+            stored.append(StoredFile(replace(memory, file_path=path), seen))
+        return stored
 
     def rewrite(self, memory: Memory, expected_sha: str) -> StoredFile:
         """Update a file's fields and body, and move it if its kind or project changed.
 
         Raises Conflict if the file is not the expected one, BrokenFile, InvalidMemory.
         """
+        from muisti.storage.files.file_names import make_file_name
+        from muisti.storage.files.frontmatter import parse
+        from muisti.storage.files.memory_codec import edit_document
+
         path = require_path(memory)
         data = read_bytes(self.tree, path, self._settings)[0]
         if hashlib.sha256(data).hexdigest() != expected_sha:
             raise Conflict(
                 f"{path} was changed in the meantime; read the memory again and repeat the change"
             )
-        document = frontmatter.parse(data.decode())
+        document = parse(data.decode())
         try:
             written, changes = edit_document(document, memory, self._settings)
-        except frontmatter.BadFrontMatter as error:
+        except BadFrontMatter as error:
             raise BrokenFile(path, str(error)) from error
         self._writer.replace(path, written, expected=data)
         if changes & {"kind", "category", "project"} and not path.startswith(f"{TRASH}/"):
@@ -181,14 +193,21 @@ class FileVault:
         A new file in a kind's folder gets an ID. Adopt: write it into the file; raises Conflict if
         that was changed or renamed meanwhile.
         """
+        from muisti.storage.files.memory_codec import derive_memories
+        from muisti.text.redact import redact_text
+
         path, data = file.path, file.data
-        fields = parse_file(file, self._settings, self.known_values)
-        if fields is None:
+        parts = split_file(file, self._settings)
+        if parts is None:
             return None
-        [memory] = derive_memories([fields])
+        content = redact_text(parts.body, self._settings)
+        fields = parts.parse(content, self._settings, self.known_values)
+        [memory] = derive_memories([fields], self._settings)
         if not memory.id and adopt:
+            from muisti.remember.identity import make_id
+
             memory = _set_id(memory, make_id(self._clock.now()))
-            return self._write_fields(frontmatter.parse(data.decode()), memory, data)
+            return self._write_fields(memory, data)
         if not memory.id:
             memory = _set_id(memory, str(uuid.uuid5(uuid.NAMESPACE_URL, path)))
         return StoredFile(memory, file.seen._replace(memory_id=memory.id))
@@ -233,7 +252,7 @@ class FileVault:
         if memory == file.memory:
             return file
         data = read_bytes(self.tree, file.path, self._settings)[0]
-        return self._write_fields(frontmatter.parse(data.decode()), memory, data)
+        return self._write_fields(memory, data)
 
     def has_incomplete_writes(self) -> bool:
         """Return whether there are temporary files."""
@@ -254,12 +273,14 @@ class FileVault:
                 return self.tree.find_listed_path(path)
         return self.tree.find_listed_path(f"{stem}_{uuid.uuid4().hex}.md")
 
-    def _write_fields(
-        self, document: frontmatter.Document, memory: Memory, before: bytes
-    ) -> StoredFile:
+    def _write_fields(self, memory: Memory, before: bytes) -> StoredFile:
         """Write changed fields into a memory's file. The body stays. Raises Conflict."""
+        from muisti.storage.files.frontmatter import edit, parse
+        from muisti.storage.files.memory_codec import TYPED, find_changed_fields
+
+        document = parse(before.decode())
         changes = find_changed_fields(document, memory, self._settings)
-        data = frontmatter.edit(document, changes, numbers=TYPED).encode()
+        data = edit(document, changes, numbers=TYPED).encode()
         self._writer.replace(require_path(memory), data, expected=before)
         return self._make_stored(memory, data)
 
@@ -274,39 +295,76 @@ class FileVault:
         return StoredFile(memory, SeenFile(make_file_stat(status), seen_ns, sha, memory.id))
 
 
-def parse_file(file: LoadedFile, settings: Settings, known: KnownValues) -> dict[str, Any] | None:
-    """Return the fields of a file's memory; None if it is not a memory. Raises BrokenFile."""
-    path, data = file.path, file.data
-    info = PathInfo.of(path, settings)
+@contextmanager
+def report_broken(path: str, settings: Settings) -> Iterator[None]:
+    """Raise BrokenFile for what is wrong with the text of a file."""
     try:
-        if not info.kind and not has_memory_id(data[:4096]):
-            return None  # a README, or a page of another program
-        text = data.decode("utf-8")
-        check_conflict_markers(text)
-        values, body = frontmatter.read_values(text)
-        return parse_fields(path, values, body, settings, file.changed_at, info, known)
+        yield
     except UnicodeDecodeError as error:
         raise BrokenFile(
             path, f"is not UTF-8 text (byte {error.start}): save it as UTF-8"
         ) from error
-    except frontmatter.BadFrontMatter as error:
+    except BadFrontMatter as error:
         # The message quotes the file, which may have private text.
+        from muisti.text.redact import redact_text
+
         raise BrokenFile(path, redact_text(str(error), settings)) from error
+
+
+class SplitFile(NamedTuple):
+    """A file of a memory, split into front matter and body."""
+
+    file: LoadedFile
+    info: PathInfo
+    values: dict[str, Value | None]
+    body: str
+
+    def parse(self, content: str, settings: Settings, known: KnownValues) -> dict[str, Any]:
+        """Return the fields of the memory. Content: the redacted body. Raises BrokenFile."""
+        from muisti.storage.files.memory_codec import parse_fields
+
+        path, changed_at = self.file.path, self.file.changed_at
+        with report_broken(path, settings):
+            return parse_fields(path, self.values, content, settings, changed_at, self.info, known)
+
+
+def split_file(file: LoadedFile, settings: Settings) -> SplitFile | None:
+    """Split a file; None if it is not a memory. Raises BrokenFile."""
+    from muisti.storage.files.frontmatter import read_values
+    from muisti.storage.files.memory_codec import check_conflict_markers
+
+    info = PathInfo.of(file.path, settings)
+    if not info.kind and not has_memory_id(file.data[:4096]):
+        return None  # a README, or a page of another program
+    with report_broken(file.path, settings):
+        text = file.data.decode("utf-8")
+        check_conflict_markers(text)
+        return SplitFile(file, info, *read_values(text))
 
 
 def read_many(vault: FileVault, settings: Settings, paths: Sequence[str]) -> dict[str, StoredFile]:
     """Read files, faster than one by one. Those without a valid memory and ID are left out."""
+    from muisti.storage.files.memory_codec import derive_memories
+    from muisti.text.redact import redact_texts
+
     loaded: list[LoadedFile] = []
     for path in paths:
         with suppress(BrokenFile):
             loaded.append(vault.load(path))
-    complete: list[tuple[SeenFile, dict[str, Any]]] = []
+    split: list[SplitFile] = []
     for file in loaded:
         with suppress(BrokenFile):
-            fields = parse_file(file, settings, vault.known_values)
-            if fields is not None and fields["id"]:
-                complete.append((file.seen, fields))
-    memories = derive_memories([fields for _, fields in complete])
+            parts = split_file(file, settings)
+            if parts is not None:
+                split.append(parts)
+    contents = redact_texts([parts.body for parts in split], settings)
+    complete: list[tuple[SeenFile, dict[str, Any]]] = []
+    for parts, content in zip(split, contents, strict=True):
+        with suppress(BrokenFile):
+            fields = parts.parse(content, settings, vault.known_values)
+            if fields["id"]:
+                complete.append((parts.file.seen, fields))
+    memories = derive_memories([fields for _, fields in complete], settings)
     return {
         str(memory.file_path): StoredFile(memory, seen._replace(memory_id=memory.id))
         for memory, (seen, _) in zip(memories, complete, strict=True)
@@ -356,24 +414,6 @@ def may_hold_memories(name: str, *, top: bool) -> bool:
 
 
 _NOT_MEMORIES = RESERVED_FOLDERS - {"projects"} | {"node_modules"}
-_MEMORY_ID = re.compile(
-    rb"^id: *[\"']?([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})\b", re.MULTILINE
-)
-
-
-def has_memory_id(head: bytes) -> bool:
-    """Return whether a file starts with front matter that has an ID in muisti's format."""
-    return read_memory_id(head) is not None
-
-
-def read_memory_id(head: bytes) -> str | None:
-    """Return the ID in the front matter at the start of a file, or None."""
-    text = head.removeprefix(b"\xef\xbb\xbf")
-    if not text.startswith(b"---"):
-        return None
-    end = max(text.find(b"\n---", 3), text.find(b"\n...", 3))
-    found = _MEMORY_ID.search(text, 3, end)
-    return found[1].decode() if found else None
 
 
 class ReadOnlyVault(FileVault):

@@ -8,18 +8,20 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from muisti.errors import BrokenFile, Conflict
 from muisti.filesystem import Tree, UnsafeFile
-from muisti.model import Memory
-from muisti.ports import StoredVersion
-from muisti.settings import Settings
-from muisti.storage.files import frontmatter
 from muisti.storage.files.atomic_write import AtomicWriter
 from muisti.storage.files.disk import Disk, disk_errors
-from muisti.storage.files.memory_codec import TYPED, format_fields, parse_memory
+from muisti.storage.files.errors import BadFrontMatter
 from muisti.storage.files.safe_read import read_bytes
 from muisti.storage.files.timestamps import read_mtime
+
+if TYPE_CHECKING:
+    from muisti.model import Memory
+    from muisti.ports import StoredVersion
+    from muisti.settings import Settings
 
 HISTORY = ".history"
 ARCHIVE = "archive"
@@ -56,11 +58,16 @@ class FileVersions:
 
     def keep_merged(self, memory: Memory, into: str, at: datetime) -> None:
         """Store a merged text as the file that it would have been."""
-        text = frontmatter.compose(format_fields(memory), memory.content, numbers=TYPED)
+        from muisti.storage.files.frontmatter import compose
+        from muisti.storage.files.memory_codec import TYPED, format_fields
+
+        text = compose(format_fields(memory), memory.content, numbers=TYPED)
         self._writer.create([(self._find_free_path(into, at, _MERGED), text.encode())])
 
     def versions(self, memory_id: str) -> list[StoredVersion]:
         """Return versions and merged texts, oldest first. Unreadable files are left out."""
+        from muisti.ports import StoredVersion
+
         if not _SAFE_ID.match(memory_id):
             return []
         found = []
@@ -208,11 +215,14 @@ class FileVersions:
         return final.parent, source.parent
 
     def _read(self, path: str) -> Memory:
+        from muisti.storage.files.frontmatter import parse
+        from muisti.storage.files.memory_codec import parse_memory
+
         try:
             data, status = read_bytes(self._tree, path, self._settings)
-            document = frontmatter.parse(data.decode())
+            document = parse(data.decode())
             return parse_memory(path, document, self._settings, read_mtime(status))
-        except (UnicodeDecodeError, frontmatter.BadFrontMatter) as error:
+        except (UnicodeDecodeError, BadFrontMatter) as error:
             raise BrokenFile(path, f"cannot be read ({error})") from error
 
 

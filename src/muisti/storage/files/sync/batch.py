@@ -6,21 +6,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import PurePath
+from typing import TYPE_CHECKING
 
 from muisti.errors import IndexBusy, VaultFull
 from muisti.lifecycle.journal_projection import project_events
-from muisti.model import DocumentSource, Memory, Problem
 from muisti.model.salience import IDLE_DAYS
-from muisti.ports.rows import IndexChanges, JournalChanges, TextRow
-from muisti.remember.index_rows import (
-    LONG_AGO,
-    make_message_ids,
-    project_document,
-    project_memory,
-    project_messages,
-)
-from muisti.settings import Settings
-from muisti.storage.files.documents import Document
+from muisti.ports.rows import IndexChanges, JournalChanges, MemoryRow, TextRow
 from muisti.storage.sync_state import (
     ConversationDelta,
     ConversationOffset,
@@ -31,6 +22,11 @@ from muisti.storage.sync_state import (
     StateChanges,
     StoredFile,
 )
+
+if TYPE_CHECKING:
+    from muisti.model import DocumentSource, Memory, Problem
+    from muisti.settings import Settings
+    from muisti.storage.files.documents import Document
 
 JOURNAL = "journal/"
 SKIPPED = "skipped "
@@ -119,6 +115,8 @@ class IndexBatch:
 
     def read_conversation(self, delta: ConversationDelta) -> None:
         """Add the new lines of a conversation, or replace all if its file was rewritten."""
+        from muisti.remember.index_rows import LONG_AGO, make_message_ids, project_messages
+
         path = delta.path
         reasons = [problem.reason for problem in delta.problems]
         if delta.restarted:
@@ -147,6 +145,8 @@ class IndexBatch:
 
     def read_document(self, document: Document) -> None:
         """Replace the sections of a document."""
+        from muisti.remember.index_rows import project_document
+
         self._emptied.append(("document", document.path))
         self._texts += project_document(
             document.path, document.source, document.name, document.changed_at, document.sections
@@ -162,9 +162,14 @@ class IndexBatch:
 
     def write(self) -> None:
         """Write everything in one transaction. Raises IndexBusy, and then changes nothing."""
+        rows: list[MemoryRow] = []
+        if self._memories:
+            from muisti.remember.index_rows import project_memory  # slow to import
+
+            rows = list(map(project_memory, self._memories))
         self._index.write(
             IndexChanges(
-                memories=list(map(project_memory, self._memories)),
+                memories=rows,
                 removed=self._removed,
                 texts=self._texts,
                 emptied=self._emptied,

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from muisti.model import Problem
-from muisti.model.reports import MISSING
-from muisti.storage.sync_state import FileStat, SeenFile
+from muisti.model.problems import MISSING
+
+if TYPE_CHECKING:
+    from muisti.storage.sync_state import FileStat, SeenFile
 
 TICK_NS = 10_000_000
 """File times have a resolution of a few milliseconds: a change within one may not be visible."""

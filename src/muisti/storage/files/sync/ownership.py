@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from muisti.errors import BrokenFile
 from muisti.storage.files.jsonl import hash_tail
-from muisti.storage.files.store import FileStore
-from muisti.storage.sync_state import ReadOffset
+
+if TYPE_CHECKING:
+    from muisti.storage.files.store import FileStore
+    from muisti.storage.sync_state import ReadOffset
 
 SAMPLE = 200
 """The most files of each type that are compared."""

@@ -8,13 +8,10 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from muisti.errors import BrokenFile, Conflict, IndexBusy, VaultError, VaultFull
 from muisti.model import Event, EventName, Problem
-from muisti.ports import Clock, Progress, SearchIndex
-from muisti.settings import Settings
-from muisti.storage.files.store import FileStore
 from muisti.storage.files.sync.batch import IndexBatch
 from muisti.storage.files.sync.differences import (
     DUPLICATE,
@@ -26,6 +23,11 @@ from muisti.storage.files.sync.differences import (
 )
 from muisti.storage.files.vault import FileVault, LoadedFile, read_many
 from muisti.storage.sync_state import FileStat, IndexState, SeenFile, StoredFile
+
+if TYPE_CHECKING:
+    from muisti.ports import Clock, Progress, SearchIndex
+    from muisti.settings import Settings
+    from muisti.storage.files.store import FileStore
 
 log = logging.getLogger("muisti")
 BATCH = 1000
@@ -314,7 +316,12 @@ class Reconciliation:
             self.changed += 1
         if not self.own_edits:
             earlier = self.store.index.get(file.memory.id, include_deleted=True)
-            if earlier is not None and earlier.content_hash != file.memory.content_hash:
+            # With a later `updated_at`, muisti changed it in another clone: the journal says when.
+            if (
+                earlier is not None
+                and earlier.content_hash != file.memory.content_hash
+                and earlier.updated_at >= file.memory.updated_at
+            ):
                 edited = datetime.fromtimestamp(file.seen.stat.mtime_ns / 1e9, UTC)
                 at = min(edited, self.clock.now())
                 self.events.append(Event(EventName.EDITED, at, (file.memory.id,)))

@@ -7,30 +7,37 @@ import os
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from muisti.errors import (
     BrokenFile,
     IndexCorrupt,
     IndexProblem,
-    InvalidRequest,
     VaultError,
     VaultFull,
 )
-from muisti.model import DocumentSource, Event, EventName, Problem, SyncReport, VerifyReport
-from muisti.ports import ChangeSet, Clock, Progress
-from muisti.settings import Settings
-from muisti.storage.files.documents import FileDocuments
-from muisti.storage.files.store import FileStore
+from muisti.lifecycle.document_sources import find_indexed, make_added_event, update_source
+from muisti.model import Event, EventName, Problem, SyncReport
+from muisti.ports import ChangeSet
 from muisti.storage.files.sync.batch import has_missing, record_missing
 from muisti.storage.files.sync.differences import TICK_NS, is_changed
-from muisti.storage.files.sync.ownership import is_own_index
-from muisti.storage.files.sync.reconcile import Reconciliation, is_memory_now
 from muisti.storage.files.sync.sources import Listing, Sources
-from muisti.storage.files.sync.verify import Verification
-from muisti.storage.files.vault import LoadedFile
-from muisti.storage.sync_state import FileStat, IndexState
+
+if TYPE_CHECKING:
+    from muisti.model import DocumentSource, VerifyReport
+    from muisti.ports import Clock, Progress
+    from muisti.settings import Settings
+    from muisti.storage.files.documents import FileDocuments
+    from muisti.storage.files.store import FileStore
+    from muisti.storage.files.sync.reconcile import Reconciliation
+    from muisti.storage.files.vault import LoadedFile
+    from muisti.storage.sync_state import FileStat, IndexState
 
 log = logging.getLogger("muisti")
+MANY_FILES = 10_000
+"""From so many files on, an index that is empty is built in one go. That is faster, the more the
+larger it is, but what was done is lost if it is stopped.
+"""
 NOT_UTF8 = "\ufffd"
 """Replaces bytes of a name that are not UTF-8: such a file is not found by that name."""
 
@@ -94,14 +101,23 @@ class FileReconciler:
                 recovered = False
             if files is None:
                 files = dict(self._store.vault.scan())
-            if self._index.moved and is_own_index(self._store):
-                self._index.accept()
-            elif self._index.moved:
-                log.warning("the index is of another vault: it is set aside and rebuilt")
-                self._index.quarantine()
-                self._index.open()
+            if self._index.moved:
+                from muisti.storage.files.sync.ownership import is_own_index
+
+                if is_own_index(self._store):
+                    self._index.accept()
+                else:
+                    log.warning("the index is of another vault: it is set aside and rebuilt")
+                    self._index.quarantine()
+                    self._index.open()
+            built = 0
+            if len(files) >= MANY_FILES and self._index.is_empty():
+                with self._index.builder() as builder:
+                    built = self.fill(builder, adopt=True, progress=progress)
+                    builder.swap()
             work = self._make_reconciliation(self._index, confirm=confirm, progress=progress)
             work.run(files)
+            work.added += built
             sources = self._make_sources(self._index, confirm=confirm, repair=True)
             sources.run(listing)
             record_missing(self._index, work.missing_problem, sources.missing_problem)
@@ -118,7 +134,11 @@ class FileReconciler:
         unsettled = [path for path, stat in files.items() if settled.get(path) != stat]
         for path in unsettled:
             stat, known = files[path], others.get(path)
-            if known is None or is_changed(known, stat) or is_memory_now(self._store, path, known):
+            if known is None or is_changed(known, stat):
+                return True
+            from muisti.storage.files.sync.reconcile import is_memory_now  # reads the file
+
+            if is_memory_now(self._store, path, known):
                 return True
         delta = self._store.journal.read(self._index.journal_offsets())
         if delta.events or delta.restarted or delta.problems:
@@ -238,8 +258,11 @@ class FileReconciler:
                 self._index.stale = False
         return report
 
-    def fill(self, index: IndexState, *, adopt: bool, progress: Progress | None = None) -> None:
-        """Update an index that is not in use yet, without recording events."""
+    def fill(self, index: IndexState, *, adopt: bool, progress: Progress | None = None) -> int:
+        """Update an index that is not in use yet, without recording events.
+
+        Return how many memories were added.
+        """
         work = self._make_reconciliation(
             index, own_edits=True, confirm=True, adopt=adopt, progress=progress
         )
@@ -253,9 +276,12 @@ class FileReconciler:
 
         report = report_progress if progress else None
         self._make_sources(index, confirm=True, repair=adopt, progress=report).run()
+        return work.added
 
     def verify(self, *, deep: bool = False, progress: Progress | None = None) -> VerifyReport:
         """Compare every file with the index. Deep: also with a newly built index."""
+        from muisti.storage.files.sync.verify import Verification
+
         check = Verification(self._store, self._make_sources(self._index))
         return check.run(progress, rebuilt=self._compare_with_rebuilt if deep else None)
 
@@ -298,24 +324,9 @@ class FileReconciler:
         with self._store.lock():
             source_path = self._documents.resolve_source(path)
             known = {one.path: one for one in self._index.sources()}.get(source_path)
-            before = known or DocumentSource(source_path, "")
-            wanted = replace(
-                before,
-                source=before.source if source is None else source,
-                project=before.project if project is None else project,
-                trusted=before.trusted if trusted is None else trusted,
-                user=before.user if user is None else user,
-            )
+            wanted = update_source(known, source_path, source, project, trusted=trusted, user=user)
             if wanted != known:
-                data: dict[str, str | int | float | None] = {
-                    "path": wanted.path,
-                    "source": wanted.source,
-                    "project": wanted.project,
-                    "trusted": int(wanted.trusted),
-                }
-                if wanted.user:
-                    data["user"] = wanted.user
-                event = Event(EventName.DOCUMENTS_ADDED, self._clock.now(), data=data)
+                event = make_added_event(wanted, self._clock.now())
                 self._store.commit(ChangeSet(events=[event]))
             self._read_sources()
             return next((one for one in self._index.sources() if one.path == wanted.path), wanted)
@@ -324,19 +335,8 @@ class FileReconciler:
         """Stop indexing a file or a folder, which is left unchanged. Raises InvalidRequest."""
         with self._store.lock():
             known = {one.path: one for one in self._index.sources()}
-            own = {one.path for one in self._documents.list_workspace_sources()} - known.keys()
-            wanted = path
-            if path not in known.keys() | own:
-                try:
-                    wanted = self._documents.resolve_source(path)
-                except InvalidRequest:  # it may be gone
-                    wanted = os.path.abspath(os.path.expanduser(path))
-            if wanted in own:
-                reason = "is part of the workspace, which is always indexed; rename or move it"
-                raise InvalidRequest("path", path, reason)
-            if wanted not in known:
-                indexed = f"indexed are: {', '.join(known)}" if known else "nothing is"
-                raise InvalidRequest("path", path, f"is not indexed; {indexed}")
+            workspace = [one.path for one in self._documents.list_workspace_sources()]
+            wanted = find_indexed(path, known, workspace, self._documents.resolve_source)
             event = Event(EventName.DOCUMENTS_DROPPED, self._clock.now(), data={"path": wanted})
             self._store.commit(ChangeSet(events=[event]))
             self._read_sources()
@@ -372,6 +372,8 @@ class FileReconciler:
         adopt: bool = True,
         progress: Progress | None = None,
     ) -> Reconciliation:
+        from muisti.storage.files.sync.reconcile import Reconciliation
+
         return Reconciliation(
             self._store, self._settings, self._clock, index, own_edits, confirm, adopt, progress
         )

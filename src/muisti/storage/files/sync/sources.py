@@ -5,13 +5,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, NamedTuple
 
 from muisti.errors import VaultError
-from muisti.model import DocumentSource, Problem
-from muisti.ports import Progress
-from muisti.settings import Settings
-from muisti.storage.files.conversations import FileConversations
-from muisti.storage.files.documents import FileDocuments
+from muisti.lifecycle.document_sources import find_source, sort_sources
+from muisti.model import Problem
 from muisti.storage.files.sync.batch import IndexBatch
 from muisti.storage.files.sync.differences import (
     describe_missing,
@@ -19,13 +17,20 @@ from muisti.storage.files.sync.differences import (
     may_have_changed,
     too_many_vanished,
 )
-from muisti.storage.sync_state import (
-    ConversationDelta,
-    ConversationOffset,
-    FileStat,
-    IndexState,
-    SeenFile,
-)
+
+if TYPE_CHECKING:
+    from muisti.model import DocumentSource
+    from muisti.ports import Progress
+    from muisti.settings import Settings
+    from muisti.storage.files.conversations import FileConversations
+    from muisti.storage.files.documents import FileDocuments
+    from muisti.storage.sync_state import (
+        ConversationDelta,
+        ConversationOffset,
+        FileStat,
+        IndexState,
+        SeenFile,
+    )
 
 log = logging.getLogger("muisti")
 BATCH_BYTES = 8_000_000
@@ -36,8 +41,7 @@ _GONE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Listing:
+class Listing(NamedTuple):
     """The files of conversations and document sources, listed once."""
 
     conversations: dict[str, FileStat]
@@ -68,11 +72,7 @@ class Sources:
 
     def list_sources(self) -> list[DocumentSource]:
         """Return the workspace's and the named sources, nested ones before those around them."""
-        named = self.index.sources()
-        paths = {source.path for source in named}
-        workspace = self.documents.list_workspace_sources()
-        own = [source for source in workspace if source.path not in paths]
-        return sorted([*own, *named], key=lambda source: (-len(source.path), source.path))
+        return sort_sources(self.documents.list_workspace_sources(), self.index.sources())
 
     def find_missing_sources(self) -> list[Problem]:
         """Return a problem for each named source that is missing."""
@@ -183,10 +183,7 @@ class Sources:
 
     def find_source(self, path: str) -> DocumentSource | None:
         """Return the source that a file belongs to; None if there is none."""
-        for source in self.list_sources():
-            if path == source.path or path.startswith(f"{source.path}/"):
-                return source
-        return None
+        return find_source(path, self.list_sources())
 
     def is_document_changed(self, path: str) -> bool:
         """Return whether a document may differ from the index."""

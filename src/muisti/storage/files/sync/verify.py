@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from muisti.errors import BrokenFile
 from muisti.model import Problem, VerifyReport
-from muisti.ports import Progress
-from muisti.storage.files.store import FileStore
-from muisti.storage.files.sync.sources import Sources
 from muisti.storage.files.unsafe_files import find_unsafe_files
-from muisti.storage.sync_state import SeenFile
+
+if TYPE_CHECKING:
+    from muisti.ports import Progress
+    from muisti.storage.files.store import FileStore
+    from muisti.storage.files.sync.sources import Sources
+    from muisti.storage.sync_state import SeenFile
 
 _DIFFERS = "differs from the index: run `muisti sync`"
 _GONE = "is in the index, but the file is missing: run `muisti sync`, with --confirm if many are"
