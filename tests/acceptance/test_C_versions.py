@@ -17,14 +17,15 @@ from tests.conftest import FakeClock, Opener
 
 BY_USE = {
     "updated_at", "concepts", "salience", "access_count", "last_accessed", "content_hash", "simhash", "chunk_count",
-    "embedding_model", "file_path", "index_pending", "standing",
+    "embedding_model", "file_path", "index_pending", "standing", "hashtags",
+    "wikilinks",
 }  # fmt: skip
 """What follows from other fields, or changes by use, by upkeep of the index and by moves of the
 file.
 """
 LATER = datetime(2027, 1, 1, tzinfo=UTC)
 CHANGES: dict[str, object] = {
-    "content": "Maija moved to Tampere", "title": "Where Maija lives", "kind": "decision", "sector": "emotional",
+    "content": "Maija moved to Tampere", "title": "Where Maija lives", "aliases": ["Home"], "kind": "decision", "sector": "emotional",
     "tier": "global", "project": "apollo", "user": "anna", "agent": "codex", "session_id": "s-1", "source": "letter", "summary": "A move",
     "keywords": ["home"], "files": ["a.py"], "importance": 0.9, "valid_from": LATER, "valid_until": LATER, "pinned": True,
     "trusted": False,

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from muisti import Muisti
+from muisti import Draft, Muisti
+from muisti.surfaces.setup.check_vault import check_vault
 from tests.surfaces.cli.test_cli import Cli
 
 AUTH = "The auth module is in src/auth/index.ts"
@@ -57,6 +58,26 @@ def test_J2_link_links_and_unlink(cli: Cli, two: tuple[str, str]) -> None:
     )
     assert "Removed the link" in cli.run("unlink", one, "BUILDS_ON", other).stdout
     assert run_json(cli, "links", one) == []
+
+
+def test_J2_wikilinks(cli: Cli) -> None:
+    source = save(cli, "See [[Otters]] and [[Bees]] #animal", title="Log", aliases=["Diary"])
+    otters = save(cli, "They swim.", title="Otters")
+    found = cli.run("links", source)
+    assert "wikilink" in found.stdout
+    assert "No memory has the title or alias: [[Bees]]" in found.stderr
+    [link] = run_json(cli, "links", otters)
+    assert (link["source"], link["extracted_by"]) == (source, "wikilink")
+    assert "[[Bees]]" in cli.run("links", "--unresolved").stdout
+    assert [one["target"] for one in run_json(cli, "links", "--unresolved")] == ["Bees"]
+    findings = check_vault(cli.environment["MUISTI_VAULT"])
+    assert "1 wikilink leads to no memory" in [one.what for one in findings]
+    shown = cli.run("show", source).stdout
+    assert "#animal" in shown
+    assert "Diary" in shown
+    save(cli, "They dance.", title="Bees")
+    assert "Every wikilink leads to a memory" in cli.run("links", "--unresolved").stderr
+    assert "pass the ID of a memory, or --unresolved" in cli.run("links", code=2).stderr
 
 
 def test_J2_link_and_unlink_for_programs(cli: Cli, two: tuple[str, str]) -> None:
@@ -371,8 +392,8 @@ def test_J2_search_for_an_agent_is_one_fenced_block(cli: Cli, tmp_path: Path) ->
 def test_J2_import_trusted(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text(json.dumps([{"content": "My own notes from before"}]))
     (tmp_path / "b.json").write_text(json.dumps([{"content": "Something that a page said"}]))
-    assert run_json(cli, "import", str(tmp_path / "a.json"), "--trusted") == {"imported": 1}
-    assert run_json(cli, "import", str(tmp_path / "b.json")) == {"imported": 1}
+    assert run_json(cli, "import", str(tmp_path / "a.json"), "--trusted")["imported"] == 1
+    assert run_json(cli, "import", str(tmp_path / "b.json"))["imported"] == 1
     found = {one["content"]: one for one in run_json(cli, "list")}
     assert [one["trusted"] for one in found.values()] in ([True, False], [False, True])
     page = found["Something that a page said"]
@@ -380,3 +401,39 @@ def test_J2_import_trusted(cli: Cli, tmp_path: Path) -> None:
     assert "unconfirmed" in cli.run("show", page["id"]).stdout
     cli.run("update", page["id"], "--trusted")
     assert run_json(cli, "show", page["id"])["trusted"]
+
+
+def test_J2_dedupe_shows_pairs_and_merges_them(cli: Cli) -> None:
+    with Muisti.open(cli.environment["MUISTI_VAULT"], embedder="none") as memory:
+        kept, merged = (
+            memory.save_batch([Draft(content=text)], merge=False)[0].id
+            for text in (AUTH, AUTHENTICATION)
+        )
+    done = cli.run("dedupe", "--dry-run")
+    assert f"keep   …{kept[-8:]}  {AUTH}" in done.stdout
+    assert f"merge  …{merged[-8:]}  {AUTHENTICATION}" in done.stdout
+    assert "1 pair found. Nothing was changed." in done.stderr
+    assert "add --yes" in cli.run("dedupe", code=1).stderr
+    done = cli.run("dedupe", "--yes")
+    assert "Merged 1 pair." in done.stdout
+    assert f"muisti unmerge {kept[-8:]}" in done.stderr
+    assert run_json(cli, "dedupe", "--yes") == []
+    cli.run("unmerge", merged)
+    assert len(run_json(cli, "list")) == 2
+
+
+def test_J2_also_searches_another_vault_and_names_it(cli: Cli, tmp_path: Path) -> None:
+    save(cli, "Deploys happen on Fridays")
+    with Muisti.open(tmp_path / "team", embedder="none") as vault:
+        team = vault.save("The team deploys with Ansible").id
+    said = cli.run("search", "deploys", "--also", "team", "--also", "gone")
+    assert "vault team" in said.stdout
+    assert "vault vault" in said.stdout
+    assert "gone is left out" in said.stderr
+    found = run_json(cli, "search", "team deploys", "--also", "team")
+    assert found[0]["vault"] == str(tmp_path / "team")
+    assert [one["vault"] for one in run_json(cli, "search", "deploys")] == [""]
+    assert "with Ansible" in cli.run("show", team[-8:], "--also", "team").stdout
+    assert "with Ansible" in cli.run("context", "team deploys", "--also", "team").stdout
+    assert len(run_json(cli, "list", "--also", "team")) == 2
+    assert "no memory" in cli.run("show", team[-8:], code=1).stderr
