@@ -12,21 +12,34 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from muisti.errors import ImportFailed, InvalidRequest
-from muisti.importers import ImportExportFiles, list_export_formats
+from muisti.importers import ImportExportFiles
 from muisti.model import Draft, Memory, Usage
+from muisti.ports import ImportedMemory, SkippedItem
 from muisti.settings import Settings
 from muisti.storage.files.markdown_codec import MarkdownCodec
 from tests.unit.making import NOON, a_memory
 from tests.unit.test_memory_codec import CONFLICT, memories
 
 FILES = ImportExportFiles(MarkdownCodec(Settings()))
-FORMS = list_export_formats()
-SUFFIX = {"markdown": ".md", "json": ".json"}
+FORMS = ["markdown", "json", "jsonl"]
+"""Export formats that carry everything."""
+SUFFIX = {"markdown": ".md", "json": ".json", "jsonl": ".jsonl"}
 ALL = st.lists(memories(), min_size=1, max_size=4, unique_by=lambda memory: memory.id)
 
 
 def loaded(folder: Path, name: str, data: str | bytes) -> list[Draft]:
-    return [imported.draft for imported in FILES.load(stored(folder, name, data))]
+    return [imported.draft for imported in load(stored(folder, name, data))]
+
+
+def load(source: Path) -> list[ImportedMemory]:
+    """Load a source of memories. Raises ImportFailed for the first that cannot be read."""
+    found = []
+    for item in FILES.load(source):
+        if isinstance(item, SkippedItem):
+            raise ImportFailed(f"{item.where}: {item.reason}")
+        assert isinstance(item, ImportedMemory)
+        found.append(item)
+    return found
 
 
 def stored(folder: Path, name: str, data: str | bytes) -> Path:
@@ -87,7 +100,7 @@ def test_strength_and_use_come_back_from_json(tmp_path: Path) -> None:
         "x.json",
         FILES.dump([a_memory(salience=0.4, access_count=7), a_memory(2)], "json"),
     )
-    first, second = FILES.load(source)
+    first, second = load(source)
     assert first.usage == Usage(salience=0.4, access_count=7)
     assert second.usage == Usage()
 
@@ -95,7 +108,10 @@ def test_strength_and_use_come_back_from_json(tmp_path: Path) -> None:
 def test_nothing_is_nothing(tmp_path: Path) -> None:
     assert FILES.dump([], "markdown") == ""
     assert loaded(tmp_path, "x.json", FILES.dump([], "json")) == []
-    with pytest.raises(InvalidRequest, match="^format must be one of markdown, json .*'xml'"):
+    with pytest.raises(
+        InvalidRequest,
+        match="^format must be one of markdown, html, json, jsonl, mcp-memory .*'xml'",
+    ):
         FILES.dump([], "xml")
 
 
@@ -148,7 +164,7 @@ def test_a_bad_item_is_named_by_its_place(tmp_path: Path, item: Any) -> None:
 @pytest.mark.parametrize("count", [-1, True, 10**30, "7", 1.5])
 def test_a_count_that_is_none_is_left_out(tmp_path: Path, count: Any) -> None:
     source = stored(tmp_path, "x.json", json.dumps([{"content": "x", "access_count": count}]))
-    assert FILES.load(source)[0].usage.access_count == 0
+    assert load(source)[0].usage.access_count == 0
 
 
 BAD_FILES: list[tuple[str, str | bytes, str]] = [
@@ -178,10 +194,10 @@ def test_a_bad_file_says_why(tmp_path: Path, name: str, data: str | bytes, messa
 
 def test_a_source_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(ImportFailed, match=r"gone\.json: No such file"):
-        FILES.load(tmp_path / "gone.json")
+        load(tmp_path / "gone.json")
     (tmp_path / "empty").mkdir()
     with pytest.raises(ImportFailed, match="contains no Markdown files"):
-        FILES.load(tmp_path / "empty")
+        load(tmp_path / "empty")
 
 
 @pytest.mark.parametrize(
@@ -217,6 +233,6 @@ def test_a_folder_of_notes(tmp_path: Path) -> None:
     ):
         (tmp_path / path).parent.mkdir(exist_ok=True)
         (tmp_path / path).write_text(text)
-    first, second = (imported.draft for imported in FILES.load(tmp_path))
+    first, second = (imported.draft for imported in load(tmp_path))
     assert (first.title, first.content, first.id) == ("B", "B text", None)
     assert (second.content, second.kind) == ("A", "decision")

@@ -9,32 +9,36 @@ The file store owns the Markdown of a memory. Importers are in the same layer an
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from muisti.errors import ImportFailed, InvalidRequest
-from muisti.filesystem import UnsafeFile, open_file, read_file
+from muisti.filesystem import Tree, UnsafeFile, create_file
+from muisti.importers.source import Source, open_source
 from muisti.registry import Registry
 
 if TYPE_CHECKING:
     from muisti.model import Memory
-    from muisti.ports import ImportedMemory, MemoryCodec
+    from muisti.ports import ImportItem, MemoryCodec
 
-MAX_SOURCE = 1 << 28
-"""The most bytes of a source file: parsed, it takes several times as much memory."""
 DEFAULT = "markdown"
 
 
 class FormatSpec(NamedTuple):
     """A format that can be imported and perhaps exported."""
 
-    sniff: Callable[[Path], bool]
-    """Return whether an existing file or folder has this format. May raise OSError."""
-    load: Callable[[Path, MemoryCodec], list[ImportedMemory]]
-    """Return the memories. Raises ImportFailed with the place, and OSError."""
+    sniff: Callable[[Source], bool]
+    """Return whether a file or folder has this format. May raise OSError."""
+    load: Callable[[Source, MemoryCodec], Iterable[ImportItem]] | None
+    """Return the items, and a SkippedItem for what cannot be read. None: only for export.
+
+    Raises ImportFailed if nothing can be read, and OSError.
+    """
     dump: Callable[[Sequence[Memory], MemoryCodec], str] | None = None
     """Return all memories as one text. None if the format cannot be exported."""
+    dump_files: Callable[[Sequence[Memory], MemoryCodec], Iterator[tuple[str, str]]] | None = None
+    """Return all memories as files of a folder: their relative paths and texts."""
     suffix: str = ""
     """The suffix of its files, for messages."""
     is_generic: bool = False
@@ -58,29 +62,87 @@ class ImportExportFiles:
             raise InvalidRequest("format", form, f"must be one of {known}")
         return spec.dump(memories, self._codec)
 
-    def load(self, source: Path) -> list[ImportedMemory]:
-        """Return everything in a file or folder. Raises ImportFailed."""
+    def dump_folder(self, memories: Sequence[Memory], form: str, target: Path) -> int:
+        """Write memories to a new or empty folder. Return how many files. Raises InvalidRequest."""
         formats = FORMATS.load_all()
-        *others, last = [spec.suffix for spec in formats.values() if spec.suffix]
-        fix = f"pass a {', '.join(others)} or {last} file, or a folder"
+        spec = formats.get(form)
+        if spec is None or spec.dump_files is None:
+            known = ", ".join(name for name, one in formats.items() if one.dump_files is not None)
+            raise InvalidRequest("format", form, f"must be one of {known} for a folder")
+        number = 0
         try:
-            if not source.is_dir():
-                os.close(open_file(source.resolve(strict=True)))  # raises for a named pipe
-                if source.stat().st_size > MAX_SOURCE:
-                    raise ImportFailed(f"{source}: is larger than {MAX_SOURCE >> 20} MiB; split it")
-            for spec in sorted(formats.values(), key=lambda spec: spec.is_generic):
-                if spec.sniff(source):
-                    return spec.load(source, self._codec)
-        except UnsafeFile as error:
-            raise ImportFailed(f"{source}: {error}") from error
+            target.mkdir(parents=True, exist_ok=True)
+            if Tree(target).list_names():
+                raise InvalidRequest("target", str(target), "must be a new or an empty folder")
+            for path, text in spec.dump_files(memories, self._codec):
+                file = target.joinpath(*Tree(target).split(path))
+                file.parent.mkdir(parents=True, exist_ok=True)
+                with os.fdopen(create_file(file), "wb") as stream:
+                    stream.write(text.encode())
+                number += 1
         except OSError as error:
-            raise ImportFailed(f"{source}: {error.strerror}; {fix}") from error
-        raise ImportFailed(f"{source}: is not a known format; {fix}")
+            reason = f"cannot be written: {error.strerror}"
+            raise InvalidRequest("target", str(target), reason) from error
+        return number
+
+    def load(self, source: Path, form: str | None = None) -> LoadedSource:
+        """Return the items of a file, a folder or an archive, not read yet.
+
+        Iterating raises ImportFailed. Raises InvalidRequest for an unknown format.
+        """
+        loads = {name for name, spec in FORMATS.load_all().items() if spec.load is not None}
+        if form is not None and form not in loads:
+            known = ", ".join(sorted(loads))
+            raise InvalidRequest("format", form, f"must be one of {known}")
+        return LoadedSource(source, self._codec, form)
 
 
-def read_source(source: Path) -> bytes:
-    """Return the bytes of a file that was named; a link to it is followed. Raises OSError."""
-    return read_file(source.resolve(strict=True), MAX_SOURCE)[0]
+class LoadedSource:
+    """The items of a source, read while they are iterated over."""
+
+    def __init__(self, path: Path, codec: MemoryCodec, form: str | None) -> None:
+        self.format = form or ""
+        self._path = path
+        self._codec = codec
+        self._source: Source | None = None
+
+    @property
+    def share_read(self) -> float:
+        """How much of the source has been read, from 0 to 1."""
+        return self._source.share_read if self._source is not None else 0.0
+
+    def __iter__(self) -> Iterator[ImportItem]:
+        """Read the items. Raises ImportFailed."""
+        from muisti.ports import SkippedItem
+
+        formats = FORMATS.load_all()
+        suffixes = sorted({spec.suffix for spec in formats.values() if spec.suffix})
+        fix = f"pass a {', '.join(suffixes[:-1])} or {suffixes[-1]} file, or a folder"
+        try:
+            with open_source(self._path) as source:
+                self._source = source
+                self.format = self.format or detect_format(source, formats)
+                if not self.format:
+                    raise ImportFailed(f"{self._path}: is not a known format; {fix}")
+                for shown, reason in source.problems:
+                    yield SkippedItem(shown, reason)
+                if source.other_files:
+                    reason = "files that are not text"
+                    yield SkippedItem(source.shown, reason, source.other_files, expected=True)
+                if load := formats[self.format].load:
+                    yield from load(source, self._codec)
+        except UnsafeFile as error:
+            raise ImportFailed(f"{self._path}: {error}") from error
+        except OSError as error:
+            raise ImportFailed(f"{self._path}: {error.strerror}; {fix}") from error
+
+
+def detect_format(source: Source, formats: dict[str, FormatSpec]) -> str:
+    """Return the name of the format of a source, or an empty text. Raises OSError."""
+    for name, spec in sorted(formats.items(), key=lambda item: item[1].is_generic):
+        if spec.sniff(source):
+            return name
+    return ""
 
 
 def list_export_formats() -> list[str]:

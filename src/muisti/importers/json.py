@@ -1,56 +1,80 @@
 """JSON: a list of memories, or an object with such a list as `memories` or `results`.
 
-Field names of other programs are accepted, and unknown fields ignored.
+Field names of other programs are accepted. Unknown fields are kept as extra front-matter keys.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from muisti.errors import ImportFailed, InvalidMemory
-from muisti.importers import FormatSpec, read_source
+from muisti.importers import FormatSpec
+from muisti.importers.json_stream import iterate_array
+from muisti.importers.source import Source
 from muisti.model import Draft, Memory, Usage
 from muisti.model.fields import Field, Given, ValueType
 from muisti.model.jsonable import to_jsonable
 from muisti.model.memory import FIELDS
 from muisti.model.salience import parse_count
-from muisti.ports import ImportedMemory, MemoryCodec
+from muisti.ports import ImportedMemory, ImportItem, MemoryCodec, SkippedItem
+from muisti.remember.import_values import to_extra
 from muisti.remember.validate import validate_id, validate_share
 
 _DRAFTED = tuple(field for field in FIELDS if field.given > Given.NEVER)
 """The fields of a draft."""
+_DERIVED = frozenset(field.name for field in FIELDS) - {field.name for field in _DRAFTED} | {
+    "chat",
+    "score",
+}
+"""What exports contain of a memory, but muisti derives itself."""
 _ALIASES = {alias: field.name for field in _DRAFTED for alias in field.json_aliases}
 
 
-def sniff(source: Path) -> bool:
+def sniff(source: Source) -> bool:
     """Return whether the file name ends in .json."""
-    return source.suffix.lower() == ".json"
+    return source.suffix == ".json"
 
 
-def load(source: Path, codec: MemoryCodec) -> list[ImportedMemory]:
-    """Return the memories of a file."""
+def load(source: Source, codec: MemoryCodec) -> Iterator[ImportItem]:
+    """Yield the memories of a file. An array is read one memory after the other."""
+    [path] = source.start(source.files[:1])
+    if source.read_head(path).lstrip().startswith(b"["):
+        with source.open(path) as stream:
+            for number, element in enumerate(iterate_array(stream, source.shown), start=1):
+                where = f"{source.shown}, memory {number}"
+                if element.error:
+                    yield SkippedItem(where, element.error)
+                else:
+                    yield read_item(where, element.value, codec)
+        return
     try:
-        parsed = json.loads(read_source(source))
+        parsed = json.loads(source.read(path)[0])
     except (ValueError, RecursionError) as error:
-        raise ImportFailed(f"{source}: is not valid JSON ({error})") from error
+        raise ImportFailed(f"{source.shown}: is not valid JSON ({error})") from error
     if isinstance(parsed, dict):
         parsed = parsed.get("memories", parsed.get("results"))
     if not isinstance(parsed, list):
         expected = "a list of memories, or an object with such a list as `memories`"
-        raise ImportFailed(f"{source}: must be {expected}")
-    found = []
+        raise ImportFailed(f"{source.shown}: must be {expected}")
     for number, item in enumerate(parsed, start=1):
-        found.append(parse_item(f"{source}, memory {number}", item, codec))
-    return found
+        yield read_item(f"{source.shown}, memory {number}", item, codec)
+
+
+def read_item(where: str, item: object, codec: MemoryCodec) -> ImportItem:
+    """Return the memory of a JSON object, or why it has none."""
+    try:
+        return parse_item(where, item, codec)
+    except ImportFailed as error:
+        return SkippedItem(where, str(error))
 
 
 def parse_item(where: str, item: object, codec: MemoryCodec) -> ImportedMemory:
-    """Return the memory of a JSON object. Raises ImportFailed with `where`."""
+    """Return the memory of a JSON object. Raises ImportFailed."""
     if not isinstance(item, Mapping):
-        raise ImportFailed(f"{where}: must be an object")
+        raise ImportFailed("must be an object")
     named: dict[str, object] = {}
     for key, value in item.items():
         own_name = _ALIASES.get(str(key), str(key))
@@ -62,14 +86,25 @@ def parse_item(where: str, item: object, codec: MemoryCodec) -> ImportedMemory:
             if value is None or (field.lenient and not _is_readable(field, value)):
                 continue
             values[field.name] = _parse_value(field, value, codec)
+            del named[field.name]
         if "content" not in values:
             raise InvalidMemory("content", None, "must not be missing")
         salience = values.pop("salience", None)
         usage = Usage(salience=salience, access_count=parse_count(named.get("access_count")))
-    except (InvalidMemory, ImportFailed) as error:
-        raise ImportFailed(f"{where}: {error}") from error
+    except InvalidMemory as error:
+        raise ImportFailed(str(error)) from error
     is_unused = usage == Usage(salience=1.0)
-    return ImportedMemory(Draft(**values), Usage() if is_unused else usage)
+    key = ""
+    if "id" not in values:
+        text = json.dumps(item, sort_keys=True, ensure_ascii=False)
+        key = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return ImportedMemory(
+        Draft(**values),
+        Usage() if is_unused else usage,
+        key=key,
+        where=where,
+        extra=to_extra(named, _DERIVED),
+    )
 
 
 def _is_readable(field: Field, value: Any) -> bool:

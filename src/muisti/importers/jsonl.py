@@ -3,32 +3,45 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 
-from muisti.errors import ImportFailed
-from muisti.importers import FormatSpec, read_source
-from muisti.importers.json import parse_item
-from muisti.ports import ImportedMemory, MemoryCodec
+from muisti.importers import FormatSpec
+from muisti.importers.json import read_item
+from muisti.importers.source import Source
+from muisti.model import Memory
+from muisti.model.jsonable import to_jsonable
+from muisti.ports import ImportItem, MemoryCodec, SkippedItem
 
 
-def sniff(source: Path) -> bool:
+def sniff(source: Source) -> bool:
     """Return whether the file name ends in .jsonl."""
-    return source.suffix.lower() == ".jsonl"
+    return source.suffix == ".jsonl"
 
 
-def load(source: Path, codec: MemoryCodec) -> list[ImportedMemory]:
-    """Return the memories of a file."""
-    found = []
-    for number, line in enumerate(read_source(source).splitlines(), start=1):
-        if not line.strip():
-            continue
-        where = f"{source}, line {number}"
-        try:
-            item = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise ImportFailed(f"{where}: is not valid JSON ({error})") from error
-        found.append(parse_item(where, item, codec))
-    return found
+def load(source: Source, codec: MemoryCodec) -> Iterator[ImportItem]:
+    """Yield the memories of a file."""
+    [path] = source.start(source.files[:1])
+    for where, item in iterate_lines(source, path):
+        yield item if isinstance(item, SkippedItem) else read_item(where, item, codec)
 
 
-SPEC = FormatSpec(sniff, load, suffix=".jsonl", is_generic=True)
+def iterate_lines(source: Source, path: str) -> Iterator[tuple[str, object]]:
+    """Yield each line of a file, parsed, with its place; a SkippedItem for one that is not JSON."""
+    with source.open(path) as stream:
+        for number, line in enumerate(stream, start=1):
+            if not line.strip():
+                continue
+            where = f"{source.describe(path)}, line {number}"
+            try:
+                yield where, json.loads(line.removeprefix(b"\xef\xbb\xbf"))
+            except (ValueError, RecursionError) as error:
+                yield where, SkippedItem(where, f"is not valid JSON ({error})")
+
+
+def dump(memories: Sequence[Memory], _: MemoryCodec) -> str:
+    """Return the memories, one on each line."""
+    lines = [json.dumps(to_jsonable(memory), ensure_ascii=False) for memory in memories]
+    return "".join(f"{line}\n" for line in lines)
+
+
+SPEC = FormatSpec(sniff, load, dump, suffix=".jsonl", is_generic=True)

@@ -7,83 +7,39 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import fields
-from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any
 
 from muisti.errors import ImportFailed
-from muisti.filesystem import Tree
-from muisti.importers import MAX_SOURCE, FormatSpec
-from muisti.model import Draft, Memory
-from muisti.ports import ImportedMemory, MemoryCodec
+from muisti.importers import FormatSpec
+from muisti.importers.note_files import load_linked_notes, parse_file
+from muisti.importers.source import Source
+from muisti.model import Memory
+from muisti.ports import ImportItem, MemoryCodec, SkippedItem
 
 _BOUNDARY = re.compile(rb"<!-- muisti memory, (\d+) bytes -->\n")
 
 
-def sniff(source: Path) -> bool:
+def sniff(source: Source) -> bool:
     """Return whether it is a folder or a Markdown file."""
-    return source.is_dir() or source.suffix.lower() in (".md", ".markdown")
+    return source.is_folder or source.suffix in (".md", ".markdown")
 
 
-def load(source: Path, codec: MemoryCodec) -> list[ImportedMemory]:
-    """Return the memories of a file, or of all Markdown files below a folder.
-
-    Raises UnsafeFile for a link, a named pipe or a device in the folder: nothing is read from
-    outside of it.
-    """
-    if not source.is_dir():
-        file = source.resolve(strict=True)
-        return list(_load_file(Tree(file.parent), file, source, codec))
-    tree = Tree(source)
-    paths = sorted(source / path for path in _list_files(tree, ""))
-    if not paths:
-        raise ImportFailed(f"{source}: contains no Markdown files")
-    return [memory for path in paths for memory in _load_file(tree, path, path, codec)]
-
-
-def _list_files(tree: Tree, folder: str) -> Iterator[str]:
-    """Yield the Markdown files below a folder, without hidden ones. Links are listed as files."""
-    prefix = f"{folder}/" if folder else ""
-    folders = []
-    with tree.scan(folder) as entries:
-        for entry in entries:
-            if entry.name.startswith("."):
-                continue
-            if entry.is_dir(follow_symlinks=False):
-                folders.append(prefix + entry.name)
-            elif entry.name.endswith(".md"):
-                yield prefix + entry.name
-    for below in folders:
-        yield from _list_files(tree, below)
-
-
-def _load_file(tree: Tree, file: Path, path: Path, codec: MemoryCodec) -> Iterator[ImportedMemory]:
-    """Yield the memories of a file. Path: as it was named."""
-    data, status = tree.read(file, MAX_SOURCE)
-    seconds = status.st_mtime
-    try:
-        modified = datetime.fromtimestamp(seconds, UTC)
-    except (OverflowError, ValueError, OSError):
-        modified = datetime.fromtimestamp(0, UTC)  # the file's time is out of range
-    sections = list(_split_export(path, data)) or [data]
+def load(source: Source, codec: MemoryCodec) -> Iterator[ImportItem]:
+    """Yield the memories of a file, or the notes below a folder."""
+    if source.is_folder:
+        yield from load_linked_notes(source, codec, form="user", name_titles=False)
+        return
+    [path] = source.start(source.files[:1])
+    data, changed = source.read(path)
+    sections = list(_split_export(source.shown, data)) or [data]
     for number, section in enumerate(sections, start=1):
-        where = f"{path}, memory {number}" if len(sections) > 1 else str(path)
+        where = f"{source.shown}, memory {number}" if len(sections) > 1 else source.shown
         try:
-            text = section.decode("utf-8")
-            memory = codec.parse_memory(f"{path.parent.name}/{path.name}", text, modified)
-        except UnicodeDecodeError as error:
-            raise ImportFailed(f"{where}: is not UTF-8 text (byte {error.start})") from error
+            yield parse_file(where, f"{source.path.parent.name}/{path}", section, changed, codec)
         except ImportFailed as error:
-            raise ImportFailed(f"{where}: {error}") from error
-        values: dict[str, Any] = {}
-        for field in fields(Draft):
-            value = getattr(memory, field.name)
-            values[field.name] = None if field.default is None and value == "" else value
-        yield ImportedMemory(Draft(**values))
+            yield SkippedItem(where, str(error))
 
 
-def _split_export(path: Path, data: bytes) -> Iterator[bytes]:
+def _split_export(path: str, data: bytes) -> Iterator[bytes]:
     """Yield the memories of an export. By lengths, so that a memory can contain any text."""
     at = number = 0
     while boundary := _BOUNDARY.match(data, at):

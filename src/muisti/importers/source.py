@@ -1,0 +1,267 @@
+"""The files of a source: one file, a folder, or the content of a zip archive.
+
+Nothing outside of the source is read: links in a folder are reported, not followed.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path, PurePosixPath
+from typing import BinaryIO
+
+from muisti.errors import ImportFailed
+from muisti.filesystem import Tree, create_file, open_file
+
+MAX_FILE = 1 << 28
+"""The most bytes of a file that is read as a whole: parsed, it takes several times as much."""
+MAX_UNPACKED = 1 << 33
+"""The most bytes that the files of an archive may have together."""
+MAX_ENTRIES = 200_000
+MAX_RATIO = 200
+"""How much larger than in the archive a large file may be: text shrinks to a tenth at best."""
+LARGE = 1 << 26
+MAX_LINE = 1 << 26
+HEAD = 1 << 16
+_PIECE = 1 << 20
+READABLE = (".json", ".jsonl", ".md", ".markdown", ".af")
+"""The files that importers read. Others in an archive are not unpacked."""
+
+
+class Source:
+    """A file or folder to import, and what was read of it."""
+
+    def __init__(self, path: Path, shown: str = "") -> None:
+        self.path = path
+        self.shown = shown or str(path)
+        """Its name in messages."""
+        self.is_folder = path.is_dir()
+        self.other_files = 0
+        """Files of an archive that no importer reads, such as images."""
+        self.problems: list[tuple[str, str]] = []
+        """Entries of an archive that were not unpacked, and why."""
+        self._read = 0
+        self._size = 0
+        if self.is_folder:
+            self._tree = Tree(path)
+            self.files = sorted(_list_files(self._tree, ""))
+        else:
+            file = path.resolve(strict=True)  # a link that is named is followed
+            self._tree = Tree(file.parent)
+            self.files = [file.name]
+            os.close(open_file(file))  # raises for a named pipe
+
+    @property
+    def name(self) -> str:
+        """The name of the file or folder."""
+        return PurePosixPath(self.shown).name
+
+    @property
+    def identity(self) -> str:
+        """The beginning of the keys of its items: the same files elsewhere are not the same."""
+        return self.path.resolve().name if self.path.name in ("", ".", "..") else self.path.name
+
+    @property
+    def suffix(self) -> str:
+        """The suffix of a single file in lower case; empty for a folder."""
+        return "" if self.is_folder else self.path.suffix.lower()
+
+    @property
+    def share_read(self) -> float:
+        """How much has been read, from 0 to 1."""
+        return min(1.0, self._read / self._size) if self._size else 1.0
+
+    def start(self, files: list[str]) -> list[str]:
+        """Note which files will be read, so that `share_read` is right. Returns them."""
+        for file in files:
+            status = self._tree.lstat(file)
+            self._size += 0 if status is None else status.st_size
+        return files
+
+    def find(self, *suffixes: str) -> list[str]:
+        """Return the paths with one of these suffixes, relative to the source, sorted."""
+        return [path for path in self.files if path.lower().endswith(suffixes)]
+
+    def has_folder(self, name: str) -> bool:
+        """Return whether a folder, which may be hidden, contains another."""
+        return self.is_folder and self._tree.is_folder(name)
+
+    def describe(self, path: str) -> str:
+        """Return a path as messages show it."""
+        return f"{self.shown}/{path}" if self.is_folder else self.shown
+
+    def read(self, path: str, limit: int = MAX_FILE) -> tuple[bytes, datetime]:
+        """Return a file's bytes and when it was changed. Raises OSError, and so UnsafeFile."""
+        data, status = self._tree.read(path, limit)
+        self._read += len(data)
+        try:
+            changed = datetime.fromtimestamp(status.st_mtime, UTC)
+        except (OverflowError, ValueError, OSError):
+            changed = datetime.fromtimestamp(0, UTC)  # the file's time is out of range
+        return data, changed
+
+    def read_head(self, path: str) -> bytes:
+        """Return the beginning of a file; nothing if it cannot be read: loading it says why."""
+        try:
+            with self.open(path) as stream:
+                head = stream.read(HEAD)
+        except OSError:
+            return b""
+        self._read -= len(head)
+        return head.removeprefix(b"\xef\xbb\xbf")
+
+    @contextmanager
+    def open(self, path: str) -> Iterator[CountedStream]:
+        """Open a file for reading. Raises OSError."""
+        fd, _ = self._tree.open(path, os.O_RDONLY)
+        with os.fdopen(fd, "rb") as stream:
+            yield CountedStream(stream, self)
+
+    def count_read(self, number: int) -> None:
+        """Add to the bytes that were read."""
+        self._read += number
+
+
+class CountedStream:
+    """A stream that tells its source how much was read."""
+
+    def __init__(self, stream: BinaryIO, source: Source) -> None:
+        self._stream = stream
+        self._source = source
+
+    def read(self, size: int = -1) -> bytes:
+        """Return so many bytes, or fewer at the end."""
+        data = self._stream.read(size)
+        self._source.count_read(len(data))
+        return data
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Yield the lines."""
+        while line := self._stream.readline(MAX_LINE):
+            self._source.count_read(len(line))
+            yield line  # a longer line is cut, and so is not valid JSON
+            while len(line) == MAX_LINE and not line.endswith(b"\n"):
+                line = self._stream.readline(MAX_LINE)
+                self._source.count_read(len(line))
+
+
+def _list_files(tree: Tree, folder: str) -> Iterator[str]:
+    """Yield the files below a folder, without hidden ones. Links are listed as files."""
+    prefix = f"{folder}/" if folder else ""
+    folders = []
+    with tree.scan(folder) as entries:
+        for entry in entries:
+            if entry.name.startswith("."):
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                folders.append(prefix + entry.name)
+            else:
+                yield prefix + entry.name
+    for below in folders:
+        yield from _list_files(tree, below)
+
+
+@contextmanager
+def open_source(path: Path) -> Iterator[Source]:
+    """Open a file, a folder or a zip archive. An archive is unpacked to a temporary folder.
+
+    Raises ImportFailed for an archive that is damaged or too large, and OSError.
+    """
+    if path.is_dir() or not is_archive(path):
+        yield Source(path)
+        return
+    import tempfile
+
+    with tempfile.TemporaryDirectory(prefix="muisti-import-") as folder:
+        root = Path(folder) / path.stem
+        root.mkdir()
+        with open_archive(path) as archive:
+            problems, others = unpack(archive, root, path)
+        names = Tree(root).list_names()
+        if len(names) == 1 and Tree(root).is_folder(names[0]):
+            root = root / names[0]  # many archives contain one folder
+        source = Source(root, str(path))
+        source.problems, source.other_files = problems, others
+        yield source
+
+
+def is_archive(path: Path) -> bool:
+    """Return whether a file is a zip archive. Raises OSError."""
+    fd = open_file(path.resolve(strict=True))
+    with os.fdopen(fd, "rb") as stream:
+        return stream.read(4) in (b"PK\x03\x04", b"PK\x05\x06")
+
+
+@contextmanager
+def open_archive(path: Path) -> Iterator[zipfile.ZipFile]:
+    """Open a zip archive. Raises ImportFailed if it is damaged."""
+    with os.fdopen(open_file(path.resolve(strict=True)), "rb") as stream:
+        try:
+            with zipfile.ZipFile(stream) as archive:
+                yield archive
+        except (zipfile.BadZipFile, NotImplementedError, EOFError) as error:
+            raise ImportFailed(f"{path}: is not a readable zip archive ({error})") from error
+
+
+def unpack(archive: zipfile.ZipFile, root: Path, path: Path) -> tuple[list[tuple[str, str]], int]:
+    """Unpack what importers can read. Return the entries that were refused, and other files."""
+    entries = archive.infolist()
+    if len(entries) > MAX_ENTRIES:
+        raise ImportFailed(f"{path}: contains more than {MAX_ENTRIES} files; split it")
+    problems = []
+    left, others = MAX_UNPACKED, 0
+    for entry in entries:
+        names = PurePosixPath(entry.filename.replace("\\", "/")).parts
+        shown = f"{path}/{entry.filename}"
+        if entry.is_dir() or "__MACOSX" in names:
+            continue
+        if ".." in names or not names or names[0] == "/" or ":" in names[0]:
+            problems.append((shown, "its path leads out of the archive"))
+            continue
+        if ".obsidian" in names:
+            _make_folder(root, names[: names.index(".obsidian") + 1])
+            continue
+        if any(name.startswith(".") for name in names):
+            continue
+        if not entry.filename.lower().endswith(READABLE):
+            others += 1
+            continue
+        if stat.S_ISLNK(entry.external_attr >> 16):
+            problems.append((shown, "is a symbolic link"))
+            continue
+        try:
+            written = unpack_file(archive, entry, _make_folder(root, names[:-1]) / names[-1], left)
+        except (zipfile.BadZipFile, RuntimeError, OSError, EOFError, NotImplementedError) as error:
+            problems.append((shown, f"cannot be unpacked ({error})"))
+            continue
+        except ValueError as error:
+            raise ImportFailed(f"{shown}: {error}") from error
+        left -= written
+    return problems, others
+
+
+def _make_folder(root: Path, names: tuple[str, ...]) -> Path:
+    folder = root.joinpath(*names)
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def unpack_file(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, target: Path, left: int) -> int:
+    """Write one entry and return its size. Raises ValueError if it is suspiciously large."""
+    written = 0
+    with archive.open(entry) as packed, os.fdopen(create_file(target), "wb") as stream:
+        while piece := packed.read(_PIECE):
+            written += len(piece)
+            if written > left:
+                raise ValueError(
+                    f"unpacks to more than {MAX_UNPACKED >> 30} GiB; split the archive"
+                )
+            if written > LARGE and written > MAX_RATIO * max(1, entry.compress_size):
+                ratio = f"{MAX_RATIO} times its size in the archive"
+                raise ValueError(f"unpacks to more than {ratio}, as a zip bomb does")
+            stream.write(piece)
+    return written
