@@ -1,0 +1,75 @@
+"""basic-memory: Markdown notes with observations and relations.
+
+`- [category] text #tag` is an observation: its category and tags are kept.
+`- relation [[Note]]` is a relation: it becomes a link. The text of the note stays as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from muisti.errors import ImportFailed
+from muisti.importers import FormatSpec
+from muisti.importers.mcp_memory import find_link_type
+from muisti.importers.note_files import Note, NoteNames, read_notes
+from muisti.importers.source import Source
+from muisti.ports import ImportedLink, ImportedMemory, ImportItem, MemoryCodec, SkippedItem
+from muisti.text.wikilinks import find_wikilinks
+
+_SIGN = re.compile(rb"\A---\r?\n(?:[^\n]*\n){0,30}?permalink:")
+_OBSERVATION = re.compile(r"^[ \t]*[-*] \[([^\]\[\n]{2,60})\] +\S", re.MULTILINE)
+_RELATION = re.compile(r"^[ \t]*[-*] ([^\[\]\n]{1,60}?) *\[\[([^\[\]\n|#]{1,200})", re.MULTILINE)
+_SAMPLES = 20
+
+
+def sniff(source: Source) -> bool:
+    """Return whether notes have a `permalink` in their front matter."""
+    paths = source.find(".md")
+    return any(_SIGN.match(source.read_head(path)) for path in paths[:_SAMPLES])
+
+
+def load(source: Source, codec: MemoryCodec) -> Iterator[ImportItem]:
+    """Yield the notes."""
+    paths = source.start(source.find(".md", ".markdown"))
+    if not paths:
+        raise ImportFailed(f"{source.shown}: contains no Markdown files")
+    names = NoteNames(paths)
+    notes = list(read_notes(source, paths, codec))
+    for note in notes:
+        if isinstance(note, Note):
+            for key in ("title", "permalink"):
+                names.add(str(note.rest.get(key) or note.stem), note.path)
+    root = source.identity
+    for note in notes:
+        if not isinstance(note, Note):
+            yield note
+            continue
+        types = {target.strip(): name for name, target in _RELATION.findall(note.body)}
+        links, unresolved = [], []
+        for link in find_wikilinks(note.body):
+            path = names.find(link.target, note.folder)
+            if path is None:
+                unresolved.append(link.target)
+            elif path != note.path:
+                kind = find_link_type(types.get(link.target, ""))
+                links.append(ImportedLink(f"{root}/{path}", kind))
+        categories = tuple(dict.fromkeys(_OBSERVATION.findall(note.body)))
+        extra = note.rest
+        if types:
+            extra["relations"] = tuple(f"{name} {target}" for target, name in types.items())
+        draft = note.make_draft(codec, "basic-memory", title=note.stem, categories=categories)
+        yield ImportedMemory(
+            draft,
+            key=f"{root}/{note.path}",
+            where=source.describe(note.path),
+            extra=extra,
+            links=tuple(links),
+            unresolved=tuple(unresolved),
+        )
+    others = len(source.files) - len(paths)
+    if others:
+        yield SkippedItem(source.shown, "other files", others, expected=True)
+
+
+SPEC = FormatSpec(sniff, load)

@@ -1,0 +1,190 @@
+"""ChatGPT: `conversations.json` of a data export, or the whole export as a folder or archive.
+
+The messages of a conversation are a tree. The current branch is one conversation. Other branches,
+from edited questions and repeated answers, are conversations of their own: `NAME~2`, `NAME~3` …
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from muisti.errors import ImportFailed
+from muisti.importers import FormatSpec
+from muisti.importers.conversation_parts import name_conversation, parse_moment, select_meta
+from muisti.importers.json_stream import iterate_array
+from muisti.importers.source import Source
+from muisti.model import ROLES
+from muisti.ports import (
+    ImportedConversation,
+    ImportedMessage,
+    ImportItem,
+    MemoryCodec,
+    SkippedItem,
+)
+
+_FILE = re.compile(r"(?:.*/)?conversations(?:[-_]\d+)?\.json\Z")
+_SIGN = re.compile(rb'"mapping"\s*:\s*\{')
+_HIDDEN = "is_visually_hidden_from_conversation"
+_TEXT_KEYS = ("text", "result", "content", "summary")
+
+
+def find_files(source: Source, sign: re.Pattern[bytes]) -> list[str]:
+    """Return the files with conversations whose beginning matches."""
+    if source.is_folder:
+        return [
+            path
+            for path in source.files
+            if _FILE.match(path) and sign.search(source.read_head(path))
+        ]
+    is_json = source.suffix == ".json"
+    return [path for path in source.files if is_json and sign.search(source.read_head(path))]
+
+
+def sniff(source: Source) -> bool:
+    """Return whether there is a list of conversations with a `mapping`."""
+    return bool(find_files(source, _SIGN))
+
+
+def load(source: Source, _: MemoryCodec) -> Iterator[ImportItem]:
+    """Yield the conversations."""
+    files = source.start(find_files(source, _SIGN))
+    if not files:
+        raise ImportFailed(f"{source.shown}: contains no conversations.json with a `mapping`")
+    for path in files:
+        with source.open(path) as stream:
+            for number, element in enumerate(iterate_array(stream, source.describe(path)), 1):
+                where = f"{source.describe(path)}, conversation {number}"
+                if element.error:
+                    yield SkippedItem(where, element.error)
+                else:
+                    yield from read_conversation(where, element.value)
+    if len(source.files) > len(files):
+        others = len(source.files) - len(files)
+        yield SkippedItem(source.shown, "files without conversations", others, expected=True)
+
+
+def read_conversation(where: str, value: object) -> Iterator[ImportItem]:
+    """Yield a conversation for the current branch and one for each other branch."""
+    if not isinstance(value, Mapping) or not isinstance(value.get("mapping"), Mapping):
+        yield SkippedItem(where, "`mapping` is missing; the format may have changed")
+        return
+    mapping: Mapping[str, Any] = value["mapping"]
+    nodes = {id_: node for id_, node in mapping.items() if isinstance(node, Mapping)}
+    for id_ in mapping.keys() - nodes.keys():
+        yield SkippedItem(f"{where}, node {id_}", "must be an object")
+    parents = [node.get("parent") for node in nodes.values()]
+    inner = {parent for parent in parents if isinstance(parent, str)}
+    leaves = [id_ for id_ in nodes if id_ not in inner]
+    current = value.get("current_node")
+    starts = [current] if isinstance(current, str) and current in nodes else leaves[-1:]
+    name = name_conversation(
+        "chatgpt",
+        value.get("conversation_id") or value.get("id"),
+        value.get("title"),
+        value.get("create_time"),
+    )
+    about = select_meta(
+        value, "title", "default_model_slug", "gizmo_id", "is_archived", "is_starred"
+    )
+    seen: set[str] = set()
+    branches = 0
+    # Nodes of a cycle are below no leaf: each that is left over begins a branch of its own.
+    for start in (*starts, *leaves, *nodes):
+        branch = walk_branch(nodes, start, seen)
+        if not branch:
+            continue
+        messages: list[ImportedMessage] = []
+        for id_ in branch:
+            message = read_message(where, id_, nodes[id_])
+            if isinstance(message, SkippedItem):
+                yield message
+            elif message is not None:
+                messages.append(message)
+        if messages:
+            branches += 1
+            own = name if branches == 1 else f"{name}~{branches}"
+            first = messages[0]
+            meta = {**about, **first.meta}
+            if branches > 1 and (parent := nodes[branch[0]].get("parent")):
+                meta["branch_of"] = str(parent)
+            at = first.at or parse_moment(value.get("create_time"))
+            messages[0] = ImportedMessage(first.id, first.role, first.content, at, meta)
+            yield ImportedConversation(own, messages, where)
+
+
+def walk_branch(nodes: Mapping[str, Mapping[str, Any]], start: str, seen: set[str]) -> list[str]:
+    """Return the nodes from the first unseen one down to `start`, and mark them as seen."""
+    branch: list[str] = []
+    at: Any = start
+    while isinstance(at, str) and at in nodes and at not in seen:
+        seen.add(at)
+        branch.append(at)
+        at = nodes[at].get("parent")
+    return branch[::-1]
+
+
+def read_content(content: Mapping[str, Any]) -> tuple[str, list[str]]:
+    """Return the text of a message, and the names of images and files in it."""
+    parts = content.get("parts")
+    if not isinstance(parts, list):
+        texts = [content[key] for key in _TEXT_KEYS if isinstance(content.get(key), str)][:1]
+        if content.get("content_type") == "code" and texts:
+            texts = [f"```{content.get('language') or ''}\n{texts[0]}\n```"]
+        return "".join(texts), []
+    texts, assets = [], []
+    for part in parts:
+        if isinstance(part, str):
+            texts.append(part)
+        elif isinstance(part, Mapping):
+            text = part.get("text")
+            texts += [text] if isinstance(text, str) else []
+            assets.append(str(part.get("asset_pointer") or part.get("content_type")))
+    return "\n\n".join(text for text in texts if text.strip()), assets
+
+
+def read_message(
+    where: str, id_: str, node: Mapping[str, Any]
+) -> ImportedMessage | SkippedItem | None:
+    """Return the message of a node; None for the root, which has none."""
+    message = node.get("message")
+    if message is None:
+        return None
+    place = f"{where}, message {id_}"
+    if not isinstance(message, Mapping):
+        return SkippedItem(place, "`message` must be an object")
+    author = message.get("author")
+    role = author.get("role") if isinstance(author, Mapping) else None
+    if role not in ROLES:
+        return SkippedItem(place, f"`author.role` must be one of {', '.join(ROLES)} (got {role!r})")
+    given = message.get("metadata")
+    metadata = given if isinstance(given, Mapping) else {}
+    content = message.get("content")
+    if not isinstance(content, Mapping):
+        return SkippedItem(place, "`content` is missing; the format may have changed")
+    kind = str(content.get("content_type"))
+    if kind in ("thoughts", "reasoning_recap"):
+        return SkippedItem(place, "reasoning", expected=True)
+    if metadata.get(_HIDDEN) and role == "system":
+        return SkippedItem(place, "hidden system messages", expected=True)
+    text, assets = read_content(content)
+    meta = select_meta(metadata, "model_slug", "attachments")
+    if isinstance(author, Mapping) and author.get("name"):
+        meta["tool"] = str(author["name"])
+    if message.get("recipient") not in (None, "all"):
+        meta["recipient"] = str(message["recipient"])
+    if assets:
+        meta["assets"] = assets
+    if not text.strip() and not assets:
+        return SkippedItem(place, "empty messages", expected=True)
+    if kind not in ("text", "multimodal_text"):
+        meta["content_type"] = kind
+    own = message.get("id")
+    at = parse_moment(message.get("create_time"))
+    return ImportedMessage(
+        (own if isinstance(own, str) and own else id_)[:120], role, text, at, meta
+    )
+
+
+SPEC = FormatSpec(sniff, load)

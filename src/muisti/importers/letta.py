@@ -1,0 +1,117 @@
+"""Letta: agent files (`.af`). Memory blocks become memories, messages a conversation."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from muisti.errors import ImportFailed
+from muisti.importers import FormatSpec
+from muisti.importers.conversation_parts import join_blocks, name_conversation, parse_moment
+from muisti.importers.source import Source
+from muisti.model import Draft
+from muisti.ports import (
+    ImportedConversation,
+    ImportedMemory,
+    ImportedMessage,
+    ImportItem,
+    MemoryCodec,
+    SkippedItem,
+)
+from muisti.remember.import_values import to_extra
+
+_BLOCK = ("value", "label", "id")
+
+
+def sniff(source: Source) -> bool:
+    """Return whether the file name ends in .af."""
+    return source.suffix == ".af"
+
+
+def load(source: Source, _: MemoryCodec) -> Iterator[ImportItem]:
+    """Yield the blocks and messages of all agents."""
+    [path] = source.start(source.files[:1])
+    try:
+        parsed = json.loads(source.read(path)[0])
+    except (ValueError, RecursionError) as error:
+        raise ImportFailed(f"{source.shown}: is not valid JSON ({error})") from error
+    if not isinstance(parsed, dict):
+        raise ImportFailed(f"{source.shown}: must be an object")
+    # An older file is one agent; a newer one has a list of them, and shared blocks.
+    agents = parsed.get("agents") if isinstance(parsed.get("agents"), list) else [parsed]
+    shared = parsed.get("blocks")
+    if "agents" not in parsed and "core_memory" not in parsed:
+        reason = "`agents` and `core_memory` are missing; the format may have changed"
+        raise ImportFailed(f"{source.shown}: {reason}")
+    yield from _read_blocks(source, shared, "shared")
+    for number, agent in enumerate(agents or (), start=1):
+        where = f"{source.shown}, agent {number}"
+        if not isinstance(agent, Mapping):
+            yield SkippedItem(where, "must be an object")
+            continue
+        name = str(agent.get("name") or f"agent {number}")
+        for key in ("core_memory", "memory_blocks"):
+            yield from _read_blocks(source, agent.get(key), name)
+        yield from read_messages(source, where, name, agent)
+        tools = agent.get("tools") or agent.get("tool_ids")
+        if isinstance(tools, list) and tools:
+            yield SkippedItem(where, "tools", len(tools), expected=True)
+
+
+def _read_blocks(source: Source, blocks: object, owner: str) -> Iterator[ImportItem]:
+    for number, block in enumerate(blocks if isinstance(blocks, list) else (), start=1):
+        where = f"{source.shown}, block {number} of {owner}"
+        text = block.get("value") if isinstance(block, Mapping) else None
+        if not isinstance(block, Mapping) or not isinstance(text, str):
+            yield SkippedItem(where, "`value` is missing; the format may have changed")
+        elif not text.strip():
+            yield SkippedItem(where, "empty blocks", expected=True)
+        else:
+            label = str(block.get("label") or "memory")
+            yield ImportedMemory(
+                Draft(
+                    content=text,
+                    title=f"{label} ({owner})"[:300],
+                    keywords=(label[:300],),
+                    agent="" if owner == "shared" else owner[:200],
+                    source="letta",
+                ),
+                key=f"{source.identity}: {block.get('id') or f'{owner}/{label}'}",
+                where=where,
+                extra=to_extra(block, _BLOCK),
+            )
+
+
+def read_messages(
+    source: Source, where: str, name: str, agent: Mapping[str, Any]
+) -> Iterator[ImportItem]:
+    """Yield the conversation of an agent."""
+    messages = []
+    given = agent.get("messages")
+    for number, item in enumerate(given if isinstance(given, list) else (), start=1):
+        place = f"{where}, message {number}"
+        role = item.get("role") if isinstance(item, Mapping) else None
+        if not isinstance(item, Mapping) or "content" not in item:
+            yield SkippedItem(place, "`content` is missing; the format may have changed")
+            continue
+        text, _ = join_blocks(item["content"])
+        if role not in ("user", "assistant", "tool"):
+            yield SkippedItem(place, "system messages", expected=True)
+        elif not text.strip():
+            yield SkippedItem(place, "empty messages and tool calls", expected=True)
+        else:
+            id_ = str(item.get("id") or number)
+            at = parse_moment(item.get("created_at"))
+            messages.append(ImportedMessage(id_[:120], str(role), text, at))
+    if messages:
+        first = messages[0]
+        messages[0] = ImportedMessage(
+            first.id, first.role, first.content, first.at, {"title": name}
+        )
+        yield ImportedConversation(
+            name_conversation("letta", agent.get("id"), source.identity, name), messages, where
+        )
+
+
+SPEC = FormatSpec(sniff, load)
