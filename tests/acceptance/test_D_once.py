@@ -264,6 +264,10 @@ def test_D5_an_error_in_a_thread_ends_the_bulk_and_keeps_what_is_stored(
         return embed(self, texts)
 
     monkeypatch.setattr(OnnxEmbedder, "_embed", fail)
+    if memory._services.store.queue.is_shared:  # then each text of a failed batch is tried alone
+        assert memory.reindex_missing() == 70
+        assert missing(memory) == 0
+        return
     with pytest.raises(EmbedderProblem, match="out of order"):
         memory.reindex_missing()
     assert missing(memory) == 70 - 32
@@ -326,3 +330,22 @@ def test_B6_F6_what_is_deleted_permanently_takes_the_cached_queries_with_it(
     assert not asks_again()
     memory.forget(project="sea", hard=True)
     assert asks_again()
+
+
+@pytest.mark.needs_files("counts the steps of SQLite")
+def test_D5_the_next_texts_to_embed_are_found_without_reading_all(
+    opened: Opener,
+) -> None:
+    memory = opened(embedder="hashing", merge_duplicates=False)
+    memory.save_batch([f"Walrus number {number}" for number in range(300)])
+    assert missing(memory) == 0
+    with memory._services.index._db.write_transaction() as db:  # type: ignore[attr-defined]
+        db.execute("INSERT INTO unembedded SELECT space, n FROM spaces, entries")
+    vectors = memory._services.vectors
+    [space] = vectors.spaces()
+    steps = itertools.count()
+    with memory._services.index._db.read_transaction() as db:  # type: ignore[attr-defined]
+        db.set_progress_handler(lambda: next(steps) < 0, 1)
+        assert len(vectors.find_missing(space, 2)) == 2
+        db.set_progress_handler(None)
+    assert 0 < next(steps) < 100

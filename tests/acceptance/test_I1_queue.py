@@ -204,7 +204,7 @@ def test_I1_an_error_that_nobody_foresaw_does_not_end_extraction(
 
     chat = opened(embedder="none")
     with monkeypatch.context() as patched:
-        patched.setattr("muisti.remember.extraction_worker.store", broken)
+        patched.setattr("muisti.remember.extracted.store", broken)
         assert chat.extract_and_save("chat", NOTE)
         chat.flush()
     assert "nobody thought of this" in caplog.text

@@ -6,16 +6,24 @@ import itertools
 import os
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
+from muisti.model import Memory
 from muisti.ports import Embedder, Matrix, Progress, Services
+from muisti.processes import count_cores
 
 MOST_THREADS = 8
 """Each thread takes up to 30 MB while it embeds a full chunk."""
+LONG_BATCH = 30_000
+"""The most characters of a batch: a few seconds. A longer text is stored in parts."""
+OVERHEAD = 30
+"""Characters that each text counts more than it has."""
+SAVING = 10
+"""Saving many memories takes about one part in so many of the time; embedding takes the rest."""
 
 
 def lower_priority() -> None:
@@ -32,11 +40,7 @@ def choose_threads(services: Services, embedder: Embedder) -> int:
     """
     if not services.use_all_cores or not embedder.is_parallel or services.settings.embedder_threads:
         return 1
-    if sys.platform == "linux":
-        cores = len(os.sched_getaffinity(0))
-    else:
-        cores = os.cpu_count() or 1
-    return min(cores, MOST_THREADS)
+    return min(count_cores(), MOST_THREADS)
 
 
 class WorkProgress:
@@ -72,6 +76,42 @@ class WorkProgress:
         if self._report is not None and self._memories and memories > self._reported:
             self._reported = memories
             self._report(memories, self._memories)
+
+
+def split_batches(memories: Sequence[Memory], most: int) -> Iterator[list[Memory]]:
+    """Yield batches that are stored together, short texts first: long ones take minutes.
+
+    A crash loses at most one batch. A text longer than LONG_BATCH is a batch of its own.
+    """
+    batch: list[Memory] = []
+    length = 0
+    for memory in sorted(memories, key=measure_text):
+        if batch and (len(batch) == most or length + measure_text(memory) > LONG_BATCH):
+            yield batch
+            batch, length = [], 0
+        batch.append(memory)
+        length += measure_text(memory)
+    if batch:
+        yield batch
+
+
+def measure_text(memory: Memory) -> int:
+    """Return how much of BUDGET a memory takes."""
+    return len(memory.title) + len(memory.content) + OVERHEAD
+
+
+def split_progress(progress: Progress | None) -> tuple[Progress | None, Progress | None]:
+    """Return the progress of saving and of embedding as parts of one, by the time they take."""
+    if progress is None:
+        return None, None
+
+    def report_saved(done: int, total: int) -> None:
+        progress(done // SAVING, total)
+
+    def report_embedded(done: int, total: int) -> None:
+        progress(total // SAVING + done - done // SAVING, total)
+
+    return report_saved, report_embedded
 
 
 class BulkEmbedding:

@@ -29,7 +29,7 @@ def find_with_any_word(
     Common words are left out as long as there are rarer ones, so that few memories are read.
     """
     tokens = list(dict.fromkeys(tokenize(" ".join(words))))
-    counts = index.frequencies(tokens).counts
+    counts = index.count_texts(tokens, 1)
     chosen: list[str] = []
     total = 0
     for word in sorted(counts, key=lambda word: (counts[word], word)):
@@ -55,7 +55,8 @@ def find_nearest(index: SearchIndex, memories: Sequence[Memory], limit: int) -> 
     """
     near = index.find_near_simhashes(memories, NEAR_BITS, MOST_BY_SIMHASH)
     words = [dict.fromkeys(tokenize(memory.content[:MOST_READ])) for memory in memories]
-    counts = index.frequencies(list({word for own in words for word in own})).counts
+    counts = index.count_texts(list({word for own in words for word in own}), len(memories))
+    most = [most_bits(memory.content.count(" ") + 1) for memory in memories]
     searches: list[tuple[Memory, Sequence[str]]] = []
     searched: list[int] = []
     for at, (memory, own) in enumerate(zip(memories, words, strict=True)):
@@ -73,15 +74,16 @@ def find_nearest(index: SearchIndex, memories: Sequence[Memory], limit: int) -> 
         elif chosen:
             searches.append((memory, chosen))
             searched.append(at)
-    for at, found in zip(searched, index.find_with_any_word(searches, MOST_BY_WORDS), strict=True):
+    with_words = index.find_with_any_word(searches, MOST_BY_WORDS, [most[at] for at in searched])
+    for at, found in zip(searched, with_words, strict=True):
         near[at] |= found
     nearest = []
-    for memory, found in zip(memories, near, strict=True):
-        most, own_hash = most_bits(memory.content.count(" ") + 1), int(memory.simhash, 16)
+    for memory, found, most_different in zip(memories, near, most, strict=True):
+        own_hash = int(memory.simhash, 16)
         distances = [
             (bits, id_)
             for id_, simhash in found.items()
-            if (bits := (_numbers[simhash] ^ own_hash).bit_count()) <= most
+            if (bits := (_numbers[simhash] ^ own_hash).bit_count()) <= most_different
         ]
         nearest.append([id_ for _, id_ in sorted(distances)[:limit]])
     return nearest

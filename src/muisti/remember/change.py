@@ -64,7 +64,10 @@ def update(
             wanted = replace(wanted, title=derive_title(wanted.content))
         wanted = validate_memory(wanted, services.settings)
         if "content" in changes:
-            wanted = derive_fields(replace(wanted, concepts=()))
+            wanted = derive_fields(
+                replace(wanted, concepts=(), hashtags=(), wikilinks=()),
+                wikilinks=services.settings.wikilinks,
+            )
         update = Update(wanted, stored.revision, keep_version=wanted.content != memory.content)
         event = Event(EventName.UPDATED, now, (memory_id,), by_session)
         committed = services.store.commit(

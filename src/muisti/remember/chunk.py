@@ -81,7 +81,9 @@ def split_chunks(
     if whole is None:
         return []
     budget = _Budget(count_tokens, title, size)
-    if budget.count(content[slice(*whole)]) <= budget.room(()):
+    text, room = content[slice(*whole)], budget.room(())
+    # A token has at least one letter of an ASCII text, so that a short one need not be counted.
+    if (text.isascii() and len(text) < room) or budget.count(text) <= room:
         return [Chunk(*whole, title_shown=budget.title_shown)]
     splitter = _Splitter(content, budget)
     packer = _Packer(content, splitter, min(overlap, size // 2))

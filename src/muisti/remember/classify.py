@@ -10,12 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from muisti.model import Sector
 from muisti.safe_regex import READ
-from muisti.settings import Settings
 from muisti.text.tokens import compile_whole_words, is_spaceless, split_words
+
+if TYPE_CHECKING:
+    from muisti.settings import Settings
 
 OWN = 2
 """How many cues a pattern in the settings counts as: the user knows better than the tables."""

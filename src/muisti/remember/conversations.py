@@ -7,12 +7,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from muisti.errors import ConversationNotFound, InvalidRequest
 from muisti.filesystem import is_portable_name
-from muisti.model import ROLES, SESSION_BREAK, Conversation, Event, EventName, Message
+from muisti.model import ROLES, SESSION_BREAK, Event, EventName, Message
 from muisti.model.journal import make_use_events
-from muisti.ports import ChangeSet, Services
+from muisti.ports import ChangeSet
 from muisti.remember.identity import make_id
 from muisti.remember.index_rows import get_own_scope
 from muisti.remember.validate import (
@@ -22,8 +23,12 @@ from muisti.remember.validate import (
     validate_time,
     validate_user,
 )
-from muisti.settings import Settings
 from muisti.text.redact import check_name, redact_meta, redact_text
+
+if TYPE_CHECKING:
+    from muisti.model import Conversation
+    from muisti.ports import Services
+    from muisti.settings import Settings
 
 MOST_META = 65_536
 """The most characters of a meta as JSON."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING
 
 from muisti.errors import EmbedderProblem
@@ -16,7 +17,6 @@ from muisti.remember.candidates import find_nearest, find_with_any_word
 from muisti.text.simhash import compute_bands, most_bits
 
 if TYPE_CHECKING:
-    from muisti.remember.similarity.contradict import Contradiction
     from muisti.remember.similarity.near_duplicate import Comparison
     from muisti.remember.similarity.quick_check import TextWords
 
@@ -71,9 +71,47 @@ def resolve_duplicates(
     decisions = []
     for memory in prepared:
         decision = _decide(services, batch, stored, memory, cosines, near=near, replaces=replaces)
-        if decision.duplicate_of is None:
+        if decision.duplicate_of is None and len(prepared) > 1:
             batch.add(decision.memory)
         decisions.append(decision)
+    return decisions
+
+
+def find_older_duplicates(
+    services: Services, memories: Sequence[Memory], survivors: dict[str, Memory]
+) -> list[DuplicateDecision]:
+    """Return for each of these stored memories the older one that it duplicates, if any.
+
+    Survivors: by ID of a duplicate, the memory that it is one of. Those found are added to it.
+    """
+    stored = _Stored(services, memories)
+    similar: dict[str, list[Memory]] = {}
+    decisions: list[DuplicateDecision] = []
+    for memory in memories:
+        equal = stored.find_equal(memory)
+        candidates = [] if equal is None else [equal]
+        candidates += stored.find_similar(memory)
+        older = [
+            survivors.get(other.id, other)
+            for other in candidates
+            if (other.created_at, other.id) < (memory.created_at, memory.id)
+        ]
+        similar[memory.id] = list({other.id: other for other in older}.values())
+        decision = _find_nearest(memory, similar[memory.id], None)
+        if decision.duplicate_of is not None:
+            survivors[memory.id] = decision.duplicate_of
+        decisions.append(decision)
+    open_ones = [at for at, one in enumerate(decisions) if one.undecided and not one.duplicate_of]
+    for start in range(0, len(open_ones), MOST_MEASURED):
+        some = open_ones[start : start + MOST_MEASURED]
+        cosines = measure_similarity(services, [decisions[at] for at in some])
+        for at in some:
+            memory = decisions[at].memory
+            others = [survivors.get(other.id, other) for other in similar[memory.id]]
+            decision = _find_nearest(memory, others, cosines)
+            if decision.duplicate_of is not None:
+                survivors[memory.id] = decision.duplicate_of
+                decisions[at] = decision
     return decisions
 
 
@@ -93,7 +131,7 @@ def _decide(
     settings = services.settings
     if not near or not (settings.merge_duplicates or settings.propose_links):
         return DuplicateDecision(memory)
-    may_contradict = settings.propose_links and is_statement(memory.content)
+    may_contradict = settings.propose_links and _load_rules().is_statement(memory.content)
     similar = batch.find_similar(memory, may_contradict=may_contradict)
     similar += stored.find_similar(memory)
     similar = [other for other in similar if other.id != replaces]
@@ -116,7 +154,7 @@ def _find_changed(
     services: Services, batch: _Batch, memory: Memory, known: set[str]
 ) -> list[Memory]:
     """Return other memories that this one may update: `moved to Rome` has no word of `lives in`."""
-    words = suggest_words(memory.content)
+    words = _load_rules().suggest_words(memory.content)
     if not words:
         return []
     found = batch.find_with_any_word(memory, words, MOST_CHANGED)
@@ -135,13 +173,14 @@ def _find_nearest(
 ) -> DuplicateDecision:
     """Return the decision for the most similar duplicate among these memories, if there is one."""
     best, undecided = DuplicateDecision(memory), None
+    rules = _load_rules()
     for other in similar:
         if (memory.valid_from, memory.valid_until) != (other.valid_from, other.valid_until):
             continue  # a fact about another time is another memory
         texts = memory.content, other.content
-        if not may_be_same(*map(read_words, texts)):
+        if not rules.may_be_same(*map(rules.read_words, texts)):
             continue
-        found = compare(*texts, cosine=cosines.get(texts) if cosines else None)
+        found = rules.compare(*texts, cosine=cosines.get(texts) if cosines else None)
         if found.same:
             if best.comparison is None or found.similarity > best.comparison.similarity:
                 best = DuplicateDecision(memory, other, found)
@@ -149,52 +188,27 @@ def _find_nearest(
             found.similarity
             and cosines is None
             and not undecided
-            and compare(*texts, cosine=1.0).same
+            and rules.compare(*texts, cosine=1.0).same
         ):
             undecided = other
     return replace(best, undecided=undecided)
 
 
-def read_words(text: str) -> TextWords:
-    """Return the words of a text. Imports the rules on first use, as the next functions do."""
-    from muisti.remember.similarity import quick_check
+class _Rules:
+    """How two texts are compared. Imported on first use: only saving needs it."""
 
-    return quick_check.read_words(text)
+    def __init__(self) -> None:
+        from muisti.remember.similarity import contradict, near_duplicate, quick_check
 
-
-def may_be_same(words: TextWords, theirs: TextWords) -> bool:
-    """Return False if texts with these words need not be compared."""
-    from muisti.remember.similarity import quick_check
-
-    return quick_check.may_be_same(words, theirs)
-
-
-def is_statement(text: str) -> bool:
-    """Return whether a text may contradict another."""
-    from muisti.remember.similarity import contradict
-
-    return contradict.is_statement(text)
+        self.read_words = quick_check.read_words
+        self.may_be_same = quick_check.may_be_same
+        self.is_statement = contradict.is_statement
+        self.suggest_words = contradict.suggest_words
+        self.find_contradiction = contradict.find_contradiction
+        self.compare = near_duplicate.compare
 
 
-def compare(text: str, other: str, *, cosine: float | None = None) -> Comparison:
-    """Compare two texts."""
-    from muisti.remember.similarity import near_duplicate
-
-    return near_duplicate.compare(text, other, cosine=cosine)
-
-
-def find_contradiction(newer: str, older: str) -> Contradiction | None:
-    """Return the contradiction between two texts, or None."""
-    from muisti.remember.similarity import contradict
-
-    return contradict.find_contradiction(newer, older)
-
-
-def suggest_words(text: str) -> list[str]:
-    """Return words of memories that a text may update."""
-    from muisti.remember.similarity import contradict
-
-    return contradict.suggest_words(text)
+_load_rules = cache(_Rules)
 
 
 def measure_similarity(services: Services, decisions: Sequence[DuplicateDecision]) -> Cosines:
@@ -224,7 +238,7 @@ def _propose_links(memory: Memory, similar: Iterable[Memory]) -> Memory:
             continue
         if _is_valid_before(memory, other) or _is_valid_before(other, memory):
             continue
-        contradiction = find_contradiction(memory.content, other.content)
+        contradiction = _load_rules().find_contradiction(memory.content, other.content)
         if contradiction is not None:
             found.append((contradiction, other))
     if not found:
@@ -257,7 +271,7 @@ def _is_candidate(words: TextWords, theirs: TextWords, *, may_contradict: bool) 
     is_short = len(mine) < ENOUGH or len(others) < ENOUGH
     if not is_short and 3 * len(mine & others) < min(len(mine), len(others)):
         return False
-    return may_contradict or may_be_same(words, theirs)
+    return may_contradict or _load_rules().may_be_same(words, theirs)
 
 
 class _Stored:
@@ -293,13 +307,14 @@ class _Stored:
         nearest = find_nearest(self._index, part, CANDIDATES)
         ids = {id_ for found in nearest for id_ in found}
         contents = self._index.get_contents(list(ids)) if ids else {}
-        words = {id_: read_words(content) for id_, content in contents.items()}
+        rules = _load_rules()
+        words = {id_: rules.read_words(content) for id_, content in contents.items()}
         chosen: list[list[str]] = []
         for memory, found in zip(part, nearest, strict=True):
             known = [id_ for id_ in found if id_ in words]
             if known:
-                own = read_words(memory.content)
-                may_contradict = self._proposes and is_statement(memory.content)
+                own = rules.read_words(memory.content)
+                may_contradict = self._proposes and rules.is_statement(memory.content)
                 known = [
                     id_
                     for id_ in known
@@ -340,7 +355,7 @@ class _Batch:
         self._by_content.setdefault(self._make_key(memory), memory)
         for band in compute_bands(memory.simhash):
             self._by_band[band].append(number)
-        words = read_words(memory.content)
+        words = _load_rules().read_words(memory.content)
         self._words.append(words)
         for word in words.all:
             self._by_word[word].append(number)
@@ -356,7 +371,7 @@ class _Batch:
         numbers: set[int] = set()
         for band in compute_bands(memory.simhash):
             numbers.update(self._by_band.get(band, ())[:_FEW])
-        words = read_words(memory.content)
+        words = _load_rules().read_words(memory.content)
         by_word = self._by_word
         lengths = sorted([(len(by_word[word]), word) for word in words.all & by_word.keys()])
         for length, word in lengths:

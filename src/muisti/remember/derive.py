@@ -7,15 +7,24 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
-from muisti.model import Memory
 from muisti.remember.concepts import extract_concepts
 from muisti.text.normalize import to_nfkc
 from muisti.text.sentences import get_first_sentence
 from muisti.text.simhash import simhash
+from muisti.text.wikilinks import find_tags, find_wikilinks
+
+if TYPE_CHECKING:
+    from muisti.model import Memory
 
 TITLE_LENGTH = 80
+MOST_LINKS = 1000
+MOST_TAGS = 200
+"""Wikilinks and tags of one text that are indexed."""
+SHORT = 1000
+"""Characters; the titles of texts up to this length are cached."""
 _HEADING = re.compile(r"#{1,6}[ \t]+(\S.*)")
 # An underscore inside a word is part of an identifier, and a single tilde is a home folder.
 _MARKUP = re.compile(
@@ -27,14 +36,17 @@ _MAY_HAVE_MARKUP = re.compile(r"[*`~_]|^\s*[-+>\d]")
 """Much faster than `_MARKUP`, and most texts have none."""
 
 
-def derive_fields(memory: Memory) -> Memory:
-    """Return the memory with every field that follows from its content."""
-    [values] = derive_values([memory.content], [memory.concepts])
+def derive_fields(memory: Memory, *, wikilinks: bool = True) -> Memory:
+    """Return the memory with every field that follows from its content.
+
+    Wikilinks: whether wikilinks and tags are, as in the setting.
+    """
+    [values] = derive_values([memory.content], [memory.concepts], wikilinks=wikilinks)
     return replace(memory, **values)
 
 
 def derive_values(
-    contents: Sequence[str], concepts: Sequence[tuple[str, ...]] = ()
+    contents: Sequence[str], concepts: Sequence[tuple[str, ...]] = (), *, wikilinks: bool = True
 ) -> list[dict[str, Any]]:
     """Return the values of these fields for each content. Concepts that are given stay.
 
@@ -52,7 +64,15 @@ def derive_values(
     standing = [recognize_standing(content) is not None for content in contents]
     names = ("concepts", "content_hash", "simhash", "standing")
     values = zip(extracted, hashes, simhashes, standing, strict=True)
-    return [dict(zip(names, row, strict=True)) for row in values]
+    derived = [dict[str, Any](zip(names, row, strict=True)) for row in values]
+    for content, fields in zip(contents, derived, strict=True) if wikilinks else ():
+        # Most texts have neither.
+        if "[[" in content:
+            targets = [link.target for link in find_wikilinks(content)]
+            fields["wikilinks"] = tuple(targets[:MOST_LINKS])
+        if "#" in content:
+            fields["hashtags"] = tuple(find_tags(content)[:MOST_TAGS])
+    return derived
 
 
 def hash_content(content: str) -> str:
@@ -89,9 +109,17 @@ def derive_heading(content: str) -> str:
 
 def derive_title(content: str) -> str:
     """Return the heading or first sentence of the text, cut at a word."""
+    return _derive_title_once(content) if len(content) <= SHORT else _derive_title(content)
+
+
+def _derive_title(content: str) -> str:
     title = derive_heading(content)
     if len(title) <= TITLE_LENGTH:
         return title
     cut = title[: TITLE_LENGTH - 1]
     has_late_space = " " in cut[TITLE_LENGTH // 2 :]
     return f"{cut.rsplit(' ', 1)[0] if has_late_space else cut}…"
+
+
+_derive_title_once = lru_cache(maxsize=1024)(_derive_title)
+"""Saving compares a title with the derived one for its words, its vectors and its file."""

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-from muisti.model import EntryType, Memory
-from muisti.ports import Embedded, Embedder, Identity, Matrix, Piece
+from muisti.model import EntryType
+from muisti.ports import Embedded, Embedder, Matrix, Piece
 from muisti.ports.vectors import Chunking
 from muisti.remember.chunk import OVERLAP, SIZE, format_for_embedding, split_chunks
 from muisti.remember.derive import derive_title
-from muisti.settings import Settings
+
+if TYPE_CHECKING:
+    from muisti.model import Memory
+    from muisti.ports import Identity
+    from muisti.settings import Settings
 
 SPECIAL_TOKENS = 2
 """Models add one before and one after a text."""

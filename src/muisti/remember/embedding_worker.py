@@ -8,8 +8,8 @@ import threading
 import time
 import weakref
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from itertools import accumulate
 
 from muisti.errors import (
@@ -24,10 +24,14 @@ from muisti.model import Memory
 from muisti.ports import Embedded, Embedder, Progress, Services, Space
 from muisti.ports.waiting import limit_wait
 from muisti.remember.bulk_embedding import (
+    LONG_BATCH,
+    OVERHEAD,
     BulkEmbedding,
     WorkProgress,
     choose_threads,
     lower_priority,
+    measure_text,
+    split_batches,
 )
 from muisti.remember.embed import (
     USUAL,
@@ -41,27 +45,26 @@ from muisti.remember.embed import (
 log = logging.getLogger("muisti")
 BATCH = 32
 """The most memories that are stored in one transaction."""
+LARGE_BATCH, QUICK, FRESH = 512, 0.25, 1.0
+"""The same for saved memories if a batch takes under QUICK seconds; for FRESH, none is reread."""
 SMALL_BATCH = 8
 """The same for a local model in the background: stopping it loses the batch."""
-LONG_BATCH = 30_000
-"""The most characters of a batch: a few seconds. A longer text is stored in parts."""
 AT_ONCE = 64
 """The most memories that a search embeds before it returns."""
 BUDGET = 3000
 """The most characters, with OVERHEAD for each memory, that a search embeds before it returns: about
 300 ms with the default model, two full chunks or twenty sentences.
 """
-OVERHEAD = 30
 SAVE_BUDGET = 10_000
 """The same for `save` of one memory: about a second."""
 LONGEST = 0.3
 """Seconds of CPU time after which it stops all the same, on a slow machine."""
 LONG = 100_000
 """Characters. A longer text takes seconds to embed, so that also `save_batch` leaves it."""
+WAIT = 0.05
+"""Seconds between two looks at what others embed."""
 PAUSE = 1.0
 """Seconds that the thread pauses at most while a search runs, so that it comes to an end."""
-SAVING = 10
-"""Saving many memories takes about one part in so many of the time; embedding takes the rest."""
 LAST_REPLY = 1.0
 """Seconds that closing waits for a server's reply. A local model is always waited for."""
 
@@ -80,8 +83,9 @@ def embed_missing(
     """Embed memories that have no vectors of the configured model. Return how many were embedded.
 
     A vector space that is complete replaces the one that searches used before. `between` is called
-    before each chunk; what it raises ends this. Timeout: how long to wait for the
-    store's lock. Raises EmbedderProblem, VaultBusy.
+    before each chunk; what it raises ends this. Without it, this also waits for texts that another
+    process embeds. Timeout: how long to wait for the store's lock. Raises EmbedderProblem,
+    VaultBusy.
     """
     embedder = services.embedders(None)
     if embedder is None:
@@ -94,13 +98,17 @@ def embed_missing(
     done = 0
     with _open_bulk(services, embedder, between, reported) as bulk:
         while done < total:
-            ids = services.vectors.find_missing(space, min(BATCH, total - done))
+            ids = services.vectors.claim_missing(space, min(BATCH, total - done))
             if not ids:
+                if between is None and services.vectors.count_claimed(space):
+                    time.sleep(WAIT)  # another thread or process embeds the rest
+                    continue
                 break
-            for batch in _split_batches(_load(services, ids), most):
-                reported.start(sum(map(_measure, batch)))
-                _embed_batch(services, embedder, space, batch, between, bulk, timeout)
-                reported.finish()
+            with _load_claimed(services, space, ids) as claimed:
+                for batch in split_batches(claimed, most):
+                    reported.start(sum(map(measure_text, batch)))
+                    _embed_possible(services, embedder, space, batch, between, bulk, timeout)
+                    reported.finish()
             done += len(ids)  # some may have been deleted meanwhile
     reported.end()
     return done
@@ -114,14 +122,20 @@ def embed_memories(
     if embedder is None:
         return 0
     space = _open_space(services, embedder)
-    reported = WorkProgress(progress, len(memories), sum(map(_measure, memories)))
+    reported = WorkProgress(progress, len(memories), sum(map(measure_text, memories)))
     with _open_bulk(services, embedder, None, reported) as bulk:
-        for start in range(0, len(memories), BATCH):
-            ids = [memory.id for memory in memories[start : start + BATCH]]
-            for batch in _split_batches(_load(services, ids), BATCH):
-                reported.start(sum(map(_measure, batch)))
-                _embed_batch(services, embedder, space, batch, bulk=bulk)
-                reported.finish()
+        at, most, first = 0, BATCH, time.monotonic()
+        while at < len(memories):
+            some = {memory.id: memory for memory in memories[at : at + most]}
+            at, started = at + most, time.monotonic()
+            ids = services.vectors.claim_missing(space, most, list(some))
+            known = some if started - first < FRESH else {}
+            with _load_claimed(services, space, ids, known) as claimed:
+                for batch in split_batches(claimed, most):
+                    reported.start(sum(map(measure_text, batch)))
+                    _embed_batch(services, embedder, space, batch, bulk=bulk)
+                    reported.finish()
+            most = min(2 * most, LARGE_BATCH) if time.monotonic() - started < QUICK else BATCH
     return _open_space(services, embedder).missing
 
 
@@ -140,6 +154,62 @@ def _open_bulk(
         yield bulk
 
 
+@contextmanager
+def _load_claimed(
+    services: Services, space: Space, ids: Sequence[str], known: Mapping[str, Memory] | None = None
+) -> Iterator[list[Memory]]:
+    """Yield texts that were claimed. Release those that a replica does not have yet.
+
+    After an error, release all that are not embedded. Known: texts that need not be read.
+    """
+    found: list[Memory] = []
+    try:
+        found = [known[id_] for id_ in ids] if known else _load(services, ids)
+        yield found
+    except BaseException:
+        with suppress(MuistiError):  # the claims run out if the store cannot be reached
+            services.vectors.release(space, ids)
+        raise
+    read = {memory.id for memory in found}
+    if len(read) < len(ids):
+        services.vectors.release(space, [id_ for id_ in ids if id_ not in read])
+
+
+def _embed_possible(
+    services: Services,
+    embedder: Embedder,
+    space: Space,
+    batch: Sequence[Memory],
+    between: Callable[[], None] | None,
+    bulk: BulkEmbedding | None,
+    timeout: float | None,
+) -> None:
+    """Embed and store a batch. If the model fails, postpone only the texts that it fails for.
+
+    Raises the error if it fails for all of several texts: then the model is to blame.
+    """
+    failed: list[str] = []
+    errors: list[Exception] = []
+    for part in [batch] if len(batch) == 1 else [batch, *([memory] for memory in batch)]:
+        try:
+            _embed_batch(services, embedder, space, part, between, bulk, timeout)
+            if part is batch:
+                return
+        except (EmbedderUnavailable, VaultError, IndexProblem, Stopped):
+            raise
+        except Exception as error:
+            if not services.store.queue.is_shared:
+                raise
+            errors.append(error)
+            failed += [memory.id for memory in part if len(part) == 1]
+    if len(failed) == len(batch) > 1:
+        raise errors[-1]
+    if failed:
+        log.warning("%d texts cannot be embedded; retried later: %s", len(failed), errors[-1])
+        pause = services.settings.embedder_retry
+        services.vectors.postpone(space, failed, str(errors[-1]), pause)
+
+
 def _embed_batch(
     services: Services,
     embedder: Embedder,
@@ -154,7 +224,7 @@ def _embed_batch(
     if not batch:
         return
     chunking = get_chunking(services.settings)
-    if len(batch) > 1 or _measure(batch[0]) <= LONG_BATCH:
+    if len(batch) > 1 or measure_text(batch[0]) <= LONG_BATCH:
         embedded = embed(embedder, batch, chunking=chunking, between=between, bulk=bulk)
         _store(services, embedded, timeout)
         return
@@ -185,28 +255,6 @@ def _store(services: Services, embedded: Sequence[Embedded], timeout: float | No
         services.vectors.add(embedded)
 
 
-def _split_batches(memories: Sequence[Memory], most: int) -> Iterator[list[Memory]]:
-    """Yield batches that are stored together, short texts first: long ones take minutes.
-
-    A crash loses at most one batch. A text longer than LONG_BATCH is a batch of its own.
-    """
-    batch: list[Memory] = []
-    length = 0
-    for memory in sorted(memories, key=_measure):
-        if batch and (len(batch) == most or length + _measure(memory) > LONG_BATCH):
-            yield batch
-            batch, length = [], 0
-        batch.append(memory)
-        length += _measure(memory)
-    if batch:
-        yield batch
-
-
-def _measure(memory: Memory) -> int:
-    """Return how much of BUDGET a memory takes."""
-    return len(memory.title) + len(memory.content) + OVERHEAD
-
-
 def _open_space(services: Services, embedder: Embedder, timeout: float | None = None) -> Space:
     """Return the vector space of this embedder and these chunks, created if missing."""
     chunking = get_chunking(services.settings)
@@ -227,20 +275,6 @@ def _warn_capped(size: int, most: int, model: str) -> None:
     log.warning(
         "chunk_size = %d is more than %s reads: chunks have at most %d tokens", size, model, most
     )
-
-
-def split_progress(progress: Progress | None) -> tuple[Progress | None, Progress | None]:
-    """Return the progress of saving and of embedding as parts of one, by the time they take."""
-    if progress is None:
-        return None, None
-
-    def report_saved(done: int, total: int) -> None:
-        progress(done // SAVING, total)
-
-    def report_embedded(done: int, total: int) -> None:
-        progress(total // SAVING + done - done // SAVING, total)
-
-    return report_saved, report_embedded
 
 
 def _end(
@@ -311,13 +345,20 @@ class EmbeddingWorker:
         if not self._embedding.acquire(blocking=False):
             return True  # another search embeds them
         try:
-            embedded: list[Embedded] = []
-            started = None
-            found = len(memories)
-            memories = _copy_known(self._services, space, memories, timeout=0.0)
-            copied = found - len(memories)
+            return self._embed_claimed(embedder, space, memories) == space.missing
+        finally:
+            self._embedding.release()
+
+    def _embed_claimed(self, embedder: Embedder, space: Space, memories: list[Memory]) -> int:
+        """Claim and embed texts, as many as there is time for. Return how many."""
+        embedded: list[Embedded] = []
+        started = None
+        ids = [memory.id for memory in memories]
+        claimed = self._services.vectors.claim_missing(space, len(ids), ids)
+        with _load_claimed(self._services, space, claimed) as own:
+            unknown = _copy_known(self._services, space, own, timeout=0.0)
             chunking = get_chunking(self._services.settings)
-            for memory in memories:
+            for memory in unknown:
                 embedded += embed(embedder, [memory], chunking=chunking)
                 # CPU time of this thread: other processes do not change what a search embeds. The
                 # first includes loading the model, which the query needs anyway.
@@ -326,9 +367,10 @@ class EmbeddingWorker:
                 if used - started > LONGEST:
                     break
             _store(self._services, embedded, timeout=0.0)
-        finally:
-            self._embedding.release()
-        return copied + len(embedded) == space.missing
+        left = [memory.id for memory in unknown[len(embedded) :]]
+        if left:
+            self._services.vectors.release(space, left)
+        return len(own) - len(left)
 
     def _find_short(self, space: Space) -> list[Memory]:
         """Return missing memories that fit the budget together, the shortest first."""
@@ -336,10 +378,10 @@ class EmbeddingWorker:
         found: list[Memory] = []
         for start in range(0, len(ids), 8):
             found += _load(self._services, ids[start : start + 8])
-            if sum(map(_measure, found)) > LONG:
+            if sum(map(measure_text, found)) > LONG:
                 break  # reading the others would take too long
-        found.sort(key=_measure)
-        used = list(accumulate(map(_measure, found)))
+        found.sort(key=measure_text)
+        used = list(accumulate(map(measure_text, found)))
         return found[: bisect_right(used, BUDGET)]
 
     def embed_now(self, memories: Sequence[Memory], progress: Progress | None = None) -> None:
@@ -348,7 +390,7 @@ class EmbeddingWorker:
         A single memory is embedded now if it fits SAVE_BUDGET, a batch in any case.
         """
         most = SAVE_BUDGET if len(memories) == 1 else LONG
-        now = [memory for memory in memories if _measure(memory) <= most]
+        now = [memory for memory in memories if measure_text(memory) <= most]
         try:
             if len(memories) > 1:
                 with self._embedding:
@@ -371,7 +413,7 @@ class EmbeddingWorker:
 
     def postpone(self, memories: Sequence[Memory]) -> None:
         """Leave long texts to another process if there is no thread; a search embeds short ones."""
-        if not self._services.use_threads and sum(map(_measure, memories)) > BUDGET:
+        if not self._services.use_threads and sum(map(measure_text, memories)) > BUDGET:
             self.postponed = True
 
     @contextmanager

@@ -8,8 +8,6 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from datetime import datetime
 
 from muisti.errors import (
     ExtractorUnavailable,
@@ -20,184 +18,17 @@ from muisti.errors import (
     VaultError,
 )
 from muisti.metrics import MetricsRecorder
-from muisti.model import (
-    Draft,
-    Event,
-    EventName,
-    Exchange,
-    Extracted,
-    Filter,
-    Memory,
-    Tier,
-    Utterance,
-)
-from muisti.ports import ChangeSet, Services
-from muisti.remember.change import trash
-from muisti.remember.identity import derive_id
-from muisti.remember.pipeline import Prepared, prepare, store
-from muisti.remember.scope import default_tier
-from muisti.remember.session_corrections import link_correction, resolve_corrections
-from muisti.settings import Settings
-from muisti.text.redact import redact_text
+from muisti.model import EventName, Exchange, Memory, Utterance
+from muisti.ports import Services
+from muisti.remember.extracted import extract_redacted, store_extracted, trim_session
 
 log = logging.getLogger("muisti")
-EXTRACTED = "extracted"
-"""The source of extracted memories."""
-EVERYWHERE = "everywhere"
-"""The value of `Exchange.preferences` that makes preferences global."""
+MOST_CLAIMED = 8
+"""Exchanges that a process claims at a time in a queue that it shares with others."""
+LOOK_AGAIN = 1.0
+"""Seconds between two looks at a shared queue while exchanges of this process wait there."""
 LAST_WAIT = 5.0
 """Seconds that `close` waits for memories that are being stored."""
-
-
-def extract_from(
-    services: Services, conversation: Sequence[Utterance], mode: str
-) -> list[Extracted]:
-    """Return what the configured extractor finds in a conversation. Raises ExtractorProblem.
-
-    Nothing if extraction is off.
-    """
-    if not services.settings.extraction_enabled:
-        return []
-    redacted = [
-        replace(
-            utterance,
-            text=redact_text(utterance.text, services.settings),
-            speaker=redact_text(utterance.speaker, services.settings),
-        )
-        for utterance in conversation
-    ]
-    return _extract(services, redacted, mode)
-
-
-def _extract(services: Services, redacted: Sequence[Utterance], mode: str) -> list[Extracted]:
-    # Imported on first use: the tables of the rules take time to load.
-    if services.language_model is None:
-        from muisti.remember.extract.rules import extract
-
-        return extract(redacted, mode=mode)
-    from muisti.remember.extract import llm
-
-    return llm.extract(services.language_model, redacted, mode=mode, kinds=services.settings.kinds)
-
-
-def to_drafts(
-    found: Sequence[Extracted],
-    *,
-    session_id: str | None,
-    project: str | None,
-    user: str | None = None,
-    said_at: datetime | None,
-) -> list[Draft]:
-    """Return drafts of extracted memories, created when they were said, and unconfirmed."""
-    drafts = []
-    for extracted in found:
-        about = extracted.about
-        if about is not None and said_at is not None and about > said_at:
-            about = None  # a plan is valid from when it was made, not from the day it is about
-        draft = Draft(
-            content=extracted.content,
-            kind=extracted.kind,
-            importance=extracted.importance,
-            created_at=said_at,
-            valid_from=about,
-            session_id=session_id,
-            project=project,
-            user=user,
-            source=EXTRACTED,
-            trusted=False,
-        )
-        drafts.append(draft)
-    return drafts
-
-
-def store_extracted(
-    services: Services,
-    exchange: Exchange,
-    found: Sequence[Extracted],
-    *,
-    error: str = "",
-    again: bool = False,
-) -> list[Memory]:
-    """Store what was extracted and record, in the same write, that the exchange is done.
-
-    Again: an interrupted call may have stored it before; duplicates are not reinforced then.
-    """
-    settings, now = services.settings, services.clock.now()
-    resolved = resolve_corrections(services, exchange.session_id, found)
-    important = [pair for pair in resolved if pair[0].importance >= settings.extract_threshold]
-    drafts = to_drafts(
-        [item for item, _ in important],
-        session_id=exchange.session_id,
-        project=exchange.project,
-        user=exchange.owner,
-        said_at=exchange.at,
-    )
-    drafts = [
-        replace(draft, id=derive_id(exchange.id, number)) for number, draft in enumerate(drafts)
-    ]
-    corrected = {draft.id: old for draft, (_, old) in zip(drafts, important, strict=True)}
-    if exchange.preferences == EVERYWHERE:
-        drafts = [_widen_preference(draft, settings) for draft in drafts]
-    # Of a model's response all is stored or nothing (contract I2).
-    skip_invalid = services.language_model is None
-    prepared = [
-        Prepared(link_correction(memory, corrected[memory.id], now, EXTRACTED))
-        for memory in prepare(services, drafts, now, skip_invalid=skip_invalid)
-    ]
-    ids = [memory.id for memory in prepared]
-    known = {memory.id for memory in services.index.get_many(ids, include_deleted=True)}
-    extracted = _list_extracted(services, exchange.session_id)
-    least = min((memory.importance for memory in extracted), default=0.0)
-    is_full = len(extracted) >= settings.extract_per_session
-    prepared = [
-        memory
-        for memory in prepared
-        if memory.id not in known and not (is_full and memory.importance <= least)
-    ]
-    data: dict[str, str | int | float | None] = {"exchange": exchange.id, "count": len(prepared)}
-    if error:
-        data["error"] = error
-    event = Event(EventName.EXTRACTED, now, session_id=exchange.session_id, data=data)
-    if prepared:
-        saved = store(services, prepared, now, events=[event], reinforce=not again)
-    else:
-        saved = []
-        with services.store.lock():
-            services.store.commit(ChangeSet(events=[event]))
-    trim_session(services, exchange.session_id)
-    return saved
-
-
-def _widen_preference(draft: Draft, settings: Settings) -> Draft:
-    """Return a preference as a global memory, and other drafts as they are."""
-    if default_tier(draft.kind, draft.content, settings) is not Tier.GLOBAL:
-        return draft
-    return replace(draft, project="", tier=Tier.GLOBAL.value)
-
-
-def trim_session(services: Services, session_id: str) -> list[Memory]:
-    """Move a session's least important extracted memories over the limit to the trash."""
-    most = services.settings.extract_per_session
-    if len(_list_extracted(services, session_id)) <= most:
-        return []
-    with services.store.lock():
-        extracted = _list_extracted(services, session_id)
-        extracted.sort(key=lambda memory: (memory.importance, memory.created_at, memory.id))
-        surplus = extracted[: max(0, len(extracted) - most)]
-        for memory in surplus:
-            trash(services, memory, reason="replaced")
-    return surplus
-
-
-def _list_extracted(services: Services, session_id: str) -> list[Memory]:
-    """Return the memories extracted from a session that are neither pinned nor confirmed."""
-    where = Filter(session=session_id, all_sessions=True)
-    found = services.index.select(where, order="created_at", limit=None)
-    return [
-        memory
-        for memory in found
-        if memory.source == EXTRACTED and not memory.pinned and not memory.trusted
-    ]
 
 
 Change = Callable[..., list[Memory]]
@@ -223,6 +54,12 @@ class ExtractionWorker:
         self._stop = threading.Event()
         self._guard = threading.Lock()
         self._thread: threading.Thread | None = None
+        self._left_some = False
+        """Whether exchanges were accepted that wait in a shared queue."""
+        self._taken = 0
+        """How many exchanges were taken over."""
+        self._has_more = False
+        """Whether more exchanges wait there than were taken."""
         self._postponed: list[Exchange] = []
         """Exchanges that the vault could not store; retried after one that it could."""
         self._writing = threading.Lock()
@@ -242,36 +79,59 @@ class ExtractionWorker:
         if self._queue.unfinished_tasks >= self._services.settings.extract_queue:
             return self._refuse("the queue is full; is the extractor down?")
         try:
-            self._services.store.queue.put(exchange)
+            claim = self._queue.unfinished_tasks < MOST_CLAIMED
+            is_own = self._services.store.queue.put(exchange, claim=claim)
         except MuistiError as error:
             return self._refuse(str(error))
         self._warned_refused = False
-        self._queue.put((exchange, False))
+        if is_own:
+            self._queue.put((exchange, False))
+        self._left_some |= not is_own
         self._start()
         return True
 
-    def take_over(self) -> None:
-        """Continue with the exchanges that ended processes left, and with the postponed ones.
+    def take_over(self) -> int:
+        """Continue with the exchanges that no running process has, and with the postponed ones.
 
-        While extraction is off, they stay in the queue on disk.
+        While extraction is off, they stay in the queue on disk. Returns how many were taken over.
         """
-        if not self._services.settings.extraction_enabled:
-            return
+        room = MOST_CLAIMED - self._queue.unfinished_tasks
+        is_full = self._services.store.queue.is_shared and room <= 0
+        if is_full or not self._services.settings.extraction_enabled:
+            return 0
         try:
-            found = self._services.store.queue.take_over()
+            found = self._services.store.queue.take_over(max(room, 1))
         except MuistiError as error:
             log.warning("queued extraction is postponed: %s", error)
-            return
+            return 0
         for exchange in found:
             self._queue.put((exchange, True))
+        self._taken += len(found)
+        self._has_more = self._services.store.queue.is_shared and len(found) >= room
         if found:
             self._start()
         self._retry_postponed()
+        return len(found)
+
+    def work(self, check: Callable[[], None]) -> int:
+        """Process exchanges that no running process has, until none is left. Return how many.
+
+        Stops if the extractor is down. Check is called meanwhile; what it raises ends this.
+        """
+        before = self._taken
+        while True:
+            is_idle = not self._queue.unfinished_tasks
+            found = self.take_over()
+            while self._queue.unfinished_tasks and not self._is_down:
+                check()
+                time.sleep(0.01)
+            if self._is_down or (is_idle and not found):
+                return self._taken - before
 
     def flush(self, timeout: float | None = None) -> bool:
         """Wait until all accepted exchanges are done. Return False if that takes longer."""
         end = None if timeout is None else time.monotonic() + timeout
-        while self._queue.unfinished_tasks:
+        while self._is_busy():
             if self._thread is None or not self._thread.is_alive():
                 return False
             if end is not None and time.monotonic() > end:
@@ -279,12 +139,18 @@ class ExtractionWorker:
             time.sleep(0.005)
         return True
 
+    def _is_busy(self) -> bool:
+        """Return whether exchanges wait here, or were accepted here and wait for any process."""
+        if self._queue.unfinished_tasks:
+            return True
+        return self._left_some and self._count_accepted()
+
     def finish(self, patience: float) -> None:
         """Wait for accepted exchanges, but not for an extractor that is down."""
         end = time.monotonic() + patience
         while not self._is_down and time.monotonic() < end:
             is_running = self._thread is not None and self._thread.is_alive()
-            if not is_running or not self._queue.unfinished_tasks:
+            if not is_running or not self._is_busy():
                 return
             time.sleep(0.005)
 
@@ -327,26 +193,72 @@ class ExtractionWorker:
 
     def step(self, exchange: Exchange, *, again: bool) -> None:
         """Process one exchange. If that is not possible now, it is retried after the others."""
-        if self._stop.is_set() or not self._services.store.queue.holds(exchange.id):
-            return  # forgotten meanwhile
+        if self._stop.is_set():
+            return
         try:
+            if not self._services.store.queue.holds(exchange.id):
+                return  # forgotten, or taken over by another process
             self._process(exchange, again=again)
         except ExtractorUnavailable as error:
             if not self._is_down and not self._stop.is_set():
                 log.warning("extraction is postponed: %s", error)
             self._is_down = True
-            if not self._stop.wait(self._services.settings.extractor_retry):
+            pause = self._services.settings.extractor_retry
+            if self._postpone(exchange, error, pause, counts=False):
+                return
+            if not self._stop.wait(pause):
                 self._queue.put((exchange, True))
         except (VaultError, IndexProblem) as error:
             log.warning("extracted memories cannot be saved now; retried later: %s", error)
             with self._guard:
                 self._postponed.append(exchange)
+                self._left_some |= self._services.store.queue.is_shared
         except Exception as error:  # the thread must go on; the exchange is on disk
-            if not self._stop.is_set():
+            if self._stop.is_set():
+                return
+            pause = self._services.settings.extractor_retry
+            if self._postpone(exchange, error, pause, counts=True):
+                log.warning("extraction failed; retried later: %r", error)
+            else:
                 log.warning("extraction failed; retried when the vault is opened next: %r", error)
         else:
             self._is_down = False
             self._retry_postponed()
+
+    def _postpone(
+        self, exchange: Exchange, error: Exception, pause: float, *, counts: bool
+    ) -> bool:
+        """Give an exchange back to a shared queue, and return whether that was possible."""
+        try:
+            given_back = self._services.store.queue.postpone(
+                exchange.id, str(error) or type(error).__name__, pause, counts=counts
+            )
+        except MuistiError:
+            return False
+        self._left_some |= given_back
+        return given_back
+
+    def look_again(self, *, at_once: bool = False) -> float | None:
+        """Take exchanges from a shared queue if none wait here. Return when to look again.
+
+        At once: directly after another exchange; not if the extractor failed for that.
+        """
+        is_waiting = self._left_some or self._has_more
+        if self._stop.is_set() or not is_waiting or not self._queue.empty():
+            return None
+        if at_once and self._is_down:
+            return LOOK_AGAIN
+        self._count_accepted()
+        self.take_over()
+        return LOOK_AGAIN if self._left_some or self._has_more else None
+
+    def _count_accepted(self) -> bool:
+        """Return whether exchanges that were accepted here wait in a shared queue."""
+        try:
+            self._left_some = self._services.store.queue.count_accepted() > 0
+        except MuistiError as error:
+            log.debug("the extraction queue cannot be read: %s", error)
+        return self._left_some
 
     def _retry_postponed(self) -> None:
         with self._guard:
@@ -377,7 +289,7 @@ class ExtractionWorker:
         try:
             self._asking = self._services.language_model is not None
             try:
-                found = _extract(self._services, conversation, exchange.mode)  # already redacted
+                found = extract_redacted(self._services, conversation, exchange.mode)
             finally:
                 self._asking = False
         except ExtractorUnavailable:
@@ -416,12 +328,24 @@ def _run(
     worker: weakref.ref[ExtractionWorker], exchanges: queue.Queue[tuple[Exchange, bool] | None]
 ) -> None:
     """Process exchanges. Refers to the worker only meanwhile, so that it can be collected."""
-    while (item := exchanges.get()) is not None:
-        alive = worker()
+    wait: float | None = None
+    while True:
         try:
+            item = exchanges.get(timeout=wait)
+        except queue.Empty:
+            item = None
+            alive = worker()
             if alive is None:
                 return
+            wait = alive.look_again()
+            del alive
+            continue
+        alive = worker()
+        try:
+            if alive is None or item is None:
+                return
             alive.step(item[0], again=item[1])
+            wait = alive.look_again(at_once=True)
         finally:
             exchanges.task_done()
             del alive

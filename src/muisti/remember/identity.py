@@ -23,6 +23,8 @@ class _Clock:
 
 
 _clock = _Clock()
+_IMPORTS = uuid.UUID("7f0e3c52-5b0f-4c3e-9a55-3d0c6d1f8a10")
+"""The namespace of the IDs of imported items. A change would import everything again."""
 
 
 def derive_id(id_: str, number: int) -> str:
@@ -30,6 +32,12 @@ def derive_id(id_: str, number: int) -> str:
     parent = uuid.UUID(id_)
     random = uuid.uuid5(parent, str(number)).int & ((1 << 62) - 1)
     return str(uuid.UUID(int=parent.int >> 64 << 64 | 0b10 << 62 | random))
+
+
+def make_import_id(key: str) -> str:
+    """Return the ID of an imported item: a UUID of its key, the same for every import."""
+    # A name in JSON may have half of a character, which has no bytes in UTF-8.
+    return str(uuid.uuid5(_IMPORTS, key.encode("utf-8", "backslashreplace").decode()))
 
 
 def make_id(now: datetime) -> str:

@@ -9,14 +9,18 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from muisti.model import DocumentSource, EntryType, Memory, Tier
+from muisti.model import EntryType, Tier
+from muisti.ports.link_names import list_labels
 from muisti.ports.rows import MemoryRow, MessageLine, MessagePlace, TextRow, Words
 from muisti.remember.derive import derive_title, hash_content
 from muisti.remember.embed import hash_embedding_input
 from muisti.text.simhash import compute_bands
 from muisti.text.tokens import tokenize
+
+if TYPE_CHECKING:
+    from muisti.model import DocumentSource, Memory
 
 LONG_AGO = -(2**62)
 """A time in microseconds before every message."""
@@ -43,9 +47,16 @@ def to_microseconds(at: datetime) -> int:
 
 def project_memory(memory: Memory) -> MemoryRow:
     """Return the row of a memory."""
-    labels = [("keyword", keyword.casefold()) for keyword in memory.keywords]
+    keywords = memory.keywords
+    if memory.hashtags:
+        known = {keyword.casefold() for keyword in keywords}
+        keywords += tuple(tag for tag in memory.hashtags if tag.casefold() not in known)
+    labels = [("keyword", keyword.casefold()) for keyword in keywords]
     labels += [("file", file.casefold()) for file in memory.files]
-    label_text = " \n ".join((*memory.keywords, *memory.categories, *memory.files, memory.summary))
+    labels += list_labels(memory)
+    label_text = " \n ".join(
+        (*keywords, *memory.categories, *memory.files, *memory.aliases, memory.summary)
+    )
     # A derived title is the first sentence: indexed twice, it would outrank other sentences. A
     # heading is not: it is indexed as a title, but not embedded again before the text.
     is_derived = memory.title == derive_title(memory.content)

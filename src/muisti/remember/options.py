@@ -24,6 +24,7 @@ class SaveOptions(TypedDict, total=False):
     """The fields of a new memory beside its content. Missing ones are derived."""
 
     title: str | None
+    aliases: Sequence[str]
     kind: str | None
     sector: str | None
     tier: str | None
@@ -55,6 +56,7 @@ class UpdateOptions(TypedDict, total=False):
 
     content: str
     title: str
+    aliases: Sequence[str]
     kind: str
     sector: str
     tier: str

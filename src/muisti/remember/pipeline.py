@@ -48,11 +48,15 @@ def remember(
     progress: Progress | None = None,
     *,
     near: bool = True,
+    merge: bool = True,
 ) -> list[Memory]:
-    """Save all drafts or none and return the memories. Raises InvalidMemory. Near: see `store`."""
+    """Save all drafts or none and return the memories. Raises InvalidMemory.
+
+    Near and merge: see `store`.
+    """
     now = services.clock.now()
     prepared = prepare(services, drafts, now, progress)
-    return store(services, prepared, now, progress, near=near)
+    return store(services, prepared, now, progress, near=near, merge=merge)
 
 
 def remember_replacement(services: Services, draft: Draft, replaces: str) -> Memory:
@@ -120,7 +124,8 @@ def prepare(
             progress(done // 2, len(drafts))
     if problem is not None and not completed:
         raise problem
-    derived = derive_values([values["content"] for values in completed])
+    contents = [values["content"] for values in completed]
+    derived = derive_values(contents, wikilinks=services.settings.wikilinks)
     return [
         Prepared(Memory(**values, **more)) for values, more in zip(completed, derived, strict=True)
     ]
@@ -186,13 +191,15 @@ def store(
     progress: Progress | None = None,
     *,
     near: bool = True,
+    merge: bool = True,
     reinforce: bool = True,
     events: Sequence[Event] = (),
     replaces: str | None = None,
-) -> list[Memory]:
+) -> list[Memory]:  # shape: one argument for each option
     """Store all memories or none. A duplicate reinforces the memory that is already stored.
 
     Near: False for imports. Then only identical texts are duplicates, and reinforce nothing.
+    Merge: False to store a memory even if another has the same text.
     Reinforce: False if an interrupted call may have reinforced the duplicates before.
     Events: further journal entries of the same write.
     Replaces: the ID of the memory that the only new one replaces. Raises InvalidRequest if they
@@ -202,9 +209,11 @@ def store(
     while True:
         with services.store.lock():
             with services.index.snapshot():  # one transaction for all look-ups
-                decisions = resolve_duplicates(
-                    services, prepared, near=near, cosines=cosines, replaces=replaces
-                )
+                decisions = [DuplicateDecision(memory) for memory in prepared]
+                if merge:
+                    decisions = resolve_duplicates(
+                        services, prepared, near=near, cosines=cosines, replaces=replaces
+                    )
             if replaces is not None:
                 _check_replaces(services, replaces, decisions)
             if cosines is not None or not any(decision.undecided for decision in decisions):
@@ -213,14 +222,15 @@ def store(
                 if near:
                     plan.events.extend(_record_sessions(services, prepared, now))
                 committed = _commit(services, plan, now)
+                stored = [decision.duplicate_of or decision.memory for decision in decisions]
+                stored = [committed.memories.get(memory.id, memory) for memory in stored]
+                ids = [memory.id for memory in stored]
+                indexed = services.index.get_many(ids) if committed.indexed else []
                 break
         # Embedding is slow: it runs without the lock, and then all duplicates are resolved again.
         cosines = measure_similarity(services, decisions)
     if progress:
         progress(len(prepared), len(prepared))
-    stored = [decision.duplicate_of or decision.memory for decision in decisions]
-    stored = [committed.memories.get(memory.id, memory) for memory in stored]
-    indexed = services.index.get_many([memory.id for memory in stored]) if committed.indexed else []
     by_id = {memory.id: memory for memory in indexed}
     return [by_id.get(memory.id) or replace(memory, index_pending=True) for memory in stored]
 

@@ -8,14 +8,16 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from muisti.errors import InvalidMemory
-from muisti.model import Memory
 from muisti.model.fields import Field, Given, ValueType
 from muisti.model.memory import FIELDS
 from muisti.ports.lookups import ID
-from muisti.settings import Settings
+
+if TYPE_CHECKING:
+    from muisti.model import Memory
+    from muisti.settings import Settings
 
 MAX_TITLE = 300
 MAX_NAME = 200

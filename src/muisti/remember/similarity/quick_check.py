@@ -51,6 +51,8 @@ class TextWords(NamedTuple):
     kept: frozenset[str]
     """Those that the other text must have, too, or something alike."""
     first_letters: frozenset[str]
+    endings: str
+    """All words, each with a space after it: a search for `word ` finds one that ends with it."""
     is_checked: bool
     """Whether the words tell anything: not of a long text, or one in another script."""
 
@@ -60,9 +62,10 @@ def read_words(text: str) -> TextWords:
     """Return the words of a text; cached, since a text is compared with many."""
     words = frozenset(split_words(text[:MOST_READ].casefold()))
     if len(text) > MOST_READ or not text.isascii() or "_" in text:
-        return TextWords(words, frozenset(), frozenset(), is_checked=False)
+        return TextWords(words, frozenset(), frozenset(), "", is_checked=False)
     kept = [word for word in words - _LEFT_OUT if len(word) >= SHORTEST and word.isalpha()]
-    return TextWords(words, frozenset(kept), frozenset([word[0] for word in words]), True)
+    letters = frozenset([word[0] for word in words])
+    return TextWords(words, frozenset(kept), letters, " ".join(words) + " ", is_checked=True)
 
 
 def may_be_same(mine: TextWords, theirs: TextWords) -> bool:
@@ -74,8 +77,8 @@ def may_be_same(mine: TextWords, theirs: TextWords) -> bool:
     if not (mine.is_checked and theirs.is_checked):
         return True
     for own, other in ((mine, theirs), (theirs, mine)):
-        letters = other.first_letters
+        letters, endings = other.first_letters, other.endings
         for word in own.kept - other.all:
-            if word[0] not in letters and not any(one.endswith(word) for one in other.all):
+            if word[0] not in letters and f"{word} " not in endings:
                 return False
     return True
