@@ -12,7 +12,7 @@ import pytest
 
 from muisti import Muisti
 from muisti.model import Exchange
-from muisti.storage.postgres import queue as queue_module
+from muisti.storage.postgres import claims as claims_module
 from muisti.storage.postgres.connect import Database
 from muisti.storage.postgres.queue import PostgresQueue
 from muisti.surfaces.rest import watcher as watcher_module
@@ -51,7 +51,9 @@ def queues(clock: FakeClock) -> Iterator[list[PostgresQueue]]:
 def expire(queue: PostgresQueue) -> None:
     """Let the claims of a process run out, as if it were killed."""
     with queue._db.write_transaction() as db:
-        db.execute("UPDATE queue SET claimed_until = now() WHERE claimed_by = %s", (queue._me,))
+        db.execute(
+            "UPDATE queue SET claimed_until = now() WHERE claimed_by = %s", (queue.claims.owner,)
+        )
 
 
 def test_a_claim_that_ran_out_goes_to_one_other_process(queues: list[PostgresQueue]) -> None:
@@ -77,10 +79,10 @@ def test_closing_gives_claims_back(queues: list[PostgresQueue]) -> None:
 
 
 def test_claims_are_renewed(queues: list[PostgresQueue], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(queue_module, "LEASE", 0.6)
+    monkeypatch.setattr(claims_module, "LEASE", 0.6)
     first, second, _ = queues
     first.put(an_exchange(1))
-    first._closed.wait(1.5)
+    first.claims._closed.wait(1.5)
     assert second.take_over() == []
 
 
@@ -98,8 +100,8 @@ def test_what_a_killed_process_accepted_a_server_continues(monkeypatch: pytest.M
     location = make_location()
     code = f"""
 import os
-from muisti.storage.postgres import queue
-queue.LEASE = 0.5
+from muisti.storage.postgres import claims, queue
+claims.LEASE = 0.5
 from muisti import Muisti
 memory = Muisti.open({location!r}, embedder="none")
 memory._services.store.queue.put(queue.Exchange(**{vars_of(an_exchange(1))}))

@@ -4,78 +4,104 @@ from __future__ import annotations
 
 import json
 import logging
-import threading
-import uuid
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import fields
 from datetime import datetime
 from typing import Any
 
-from muisti.errors import MuistiError
+from muisti.errors import MuistiError, VaultBusy
 from muisti.model import Exchange, QueueStatus
+from muisti.storage.postgres import claims
+from muisti.storage.postgres.claims import Claims
 from muisti.storage.postgres.connect import Connection, Database, fetch
+from muisti.storage.postgres.quotas import read_quota
 from muisti.storage.postgres.rows import time_or_none, to_int
 
 log = logging.getLogger("muisti")
-LEASE = 60.0
-"""Seconds after which an exchange of a process that no longer runs is free again."""
 _KEYS = tuple(field.name for field in fields(Exchange) if field.name != "at")
 
 
 class PostgresQueue:
-    """Implements the port ExtractionQueue. A thread renews the claims of this process."""
+    """Implements the port ExtractionQueue. The exchanges of all processes are shared."""
 
-    def __init__(self, database: Database) -> None:
+    is_shared = True
+
+    def __init__(self, database: Database, most: int = 10_000) -> None:
+        """Most: how many exchanges may wait."""
         self._db = database
-        self._me = uuid.uuid4().hex
-        self._closed = threading.Event()
-        self._renewing: threading.Thread | None = None
-        self._guard = threading.Lock()
+        self._most = most
+        self.claims = Claims(database, "queue")
 
-    def put(self, exchange: Exchange) -> None:
-        """Add an exchange, which is claimed by this process."""
-        values = (exchange.id, to_int(exchange.at), encode_exchange(exchange), self._me, LEASE)
-        with self._db.write_transaction(announce=False) as db:
+    def put(self, exchange: Exchange, *, claim: bool = True) -> bool:
+        """Add an exchange. Return whether this process has claimed it."""
+        seconds, owner = (claims.LEASE, self.claims.owner) if claim else (0.0, "")
+        values = (exchange.id, to_int(exchange.at), encode_exchange(exchange))
+        with self._db.write_transaction(announce=False, exclusive=False) as db:
+            quota = read_quota(db, self._db.state.tenant)
+            [(waiting,)] = fetch(db, "SELECT count(*) FROM queue")
+            if waiting >= self._most:
+                raise VaultBusy("the queue is full; is the extractor down?")
             db.execute(
-                """INSERT INTO queue (id, at, exchange, claimed_by, claimed_until)
-                   VALUES (%s, %s, %s, %s, now() + make_interval(secs => %s))
+                """INSERT INTO queue (id, at, exchange, accepted_by, claimed_by, claimed_until,
+                       attempts)
+                   VALUES (%s, %s, %s, %s, %s, now() + make_interval(secs => %s), %s)
                    ON CONFLICT (tenant, id) DO NOTHING""",
-                values,
+                (*values, self.claims.owner, owner, seconds, int(claim)),
             )
-        self._start_renewing()
+            if quota.is_limited:
+                quota.check(read_quota(db, self._db.state.tenant))
+            if not claim:
+                self._db.announce(db)
+        if claim:
+            self.claims.start_renewing()
+        return claim
 
-    def take_over(self) -> list[Exchange]:
-        """Claim what other processes left undone. Return it in the order of acceptance."""
+    def take_over(self, limit: int | None = None) -> list[Exchange]:
+        """Claim exchanges that no process works on. Return them in the order of acceptance."""
         with self._db.read_transaction() as db:
-            if not fetch(db, "SELECT 1 FROM queue WHERE claimed_until <= now() LIMIT 1"):
+            if not fetch(db, f"SELECT 1 FROM queue WHERE {claims.FREE} LIMIT 1"):
                 return []
-        with self._db.write_transaction(announce=False) as db:
-            rows = fetch(
-                db,
-                """UPDATE queue SET claimed_by = %s,
-                       claimed_until = now() + make_interval(secs => %s)
-                   WHERE id IN (SELECT id FROM queue WHERE claimed_until <= now()
-                       ORDER BY id FOR UPDATE SKIP LOCKED)
-                   RETURNING exchange""",
-                (self._me, LEASE),
-            )
-        if rows:
-            self._start_renewing()
+        rows = self.claims.take(limit or self._most, "exchange")
         return sorted((decode_exchange(text) for (text,) in rows), key=lambda exchange: exchange.id)
 
     def done(self, exchange_id: str) -> None:
         """Remove an exchange that was processed."""
         with self._db.write_transaction(announce=False) as db:
             db.execute(
-                "DELETE FROM queue WHERE id = %s AND claimed_by = %s", (exchange_id, self._me)
+                "DELETE FROM queue WHERE id = %s AND claimed_by = %s",
+                (exchange_id, self.claims.owner),
             )
+
+    def finish(self, db: Connection, exchange_id: str) -> None:
+        """Remove an exchange in the transaction that stores what was extracted from it.
+
+        Raises VaultBusy if it is no longer this process's own: the claim ran out while the process
+        was stopped, and another one has it, or it was forgotten.
+        """
+        sql = "DELETE FROM queue WHERE id = %s AND claimed_by = %s RETURNING 1"
+        if not fetch(db, sql, (exchange_id, self.claims.owner)):
+            raise VaultBusy(f"{self._db.address}: another process has taken over an exchange")
+
+    def postpone(self, exchange_id: str, error: str, pause: float, *, counts: bool) -> bool:
+        """Release an exchange that could not be processed, to be tried again after a pause."""
+        if counts:
+            self.claims.postpone(error, pause, "id = %s", (exchange_id,))
+        else:
+            self.claims.give_back("id = %s", (exchange_id,), pause)
+        return True
+
+    def count_accepted(self) -> int:
+        """Return how many exchanges that this process accepted are waiting for any process."""
+        sql = f"SELECT count(*) FROM queue WHERE accepted_by = %s AND NOT ({claims.GIVEN_UP})"
+        with self._db.write_transaction(announce=False, exclusive=False) as db:  # no replica
+            return int(fetch(db, sql, (self.claims.owner,))[0][0])
 
     def holds(self, exchange_id: str) -> bool:
         """Return whether an exchange of this process is still waiting."""
         sql = "SELECT 1 FROM queue WHERE id = %s AND claimed_by = %s"
-        with self._db.read_transaction() as db:
-            return bool(fetch(db, sql, (exchange_id, self._me)))
+        with self._db.write_transaction(announce=False, exclusive=False) as db:  # no replica
+            return bool(fetch(db, sql, (exchange_id, self.claims.owner)))
 
     def discard(self, matches: Callable[[Exchange], bool], *, dry_run: bool = False) -> int:
         """Remove exchanges and return how many matched. Those that others work on stay."""
@@ -85,54 +111,29 @@ class PostgresQueue:
             if not dry_run:
                 db.execute(
                     """DELETE FROM queue WHERE id = ANY(%s)
-                       AND (claimed_by = %s OR claimed_until <= now())""",
-                    (matching, self._me),
+                       AND (claimed_by IN (%s, '') OR claimed_until <= now())""",
+                    (matching, self.claims.owner),
                 )
         return len(matching)
 
     def status(self) -> QueueStatus:
         """Count the waiting exchanges of all processes. Never raises."""
+        sql = f"""SELECT count(*) FILTER (WHERE NOT ({claims.GIVEN_UP})), min(at),
+                  count(*) FILTER (WHERE {claims.GIVEN_UP}) FROM queue"""
         try:
             with self._db.read_transaction() as db:
-                waiting, oldest = fetch(db, "SELECT count(*), min(at) FROM queue")[0]
+                waiting, oldest, given_up = fetch(db, sql)[0]
         except MuistiError as error:
             log.warning("the extraction queue cannot be read: %s", error)
             return QueueStatus(waiting=0, oldest=None)
-        return QueueStatus(waiting=waiting, oldest=time_or_none(oldest))
+        return QueueStatus(waiting=waiting, oldest=time_or_none(oldest), given_up=given_up)
 
     def close(self) -> None:
         """Release the exchanges of this process, so that another can take them over."""
-        with self._guard:
-            thread, self._renewing = self._renewing, None
-        self._closed.set()
-        if thread is not None:
-            thread.join()
-            with suppress(MuistiError), self._db.write_transaction(announce=False) as db:
-                self._renew(db, 0.0)
-
-    def _start_renewing(self) -> None:
-        with self._guard:
-            if self._renewing is None:
-                self._closed.clear()
-                self._renewing = threading.Thread(
-                    target=self._renew_often, name="muisti-queue", daemon=True
-                )
-                self._renewing.start()
-
-    def _renew_often(self) -> None:
-        while not self._closed.wait(LEASE / 3):
-            try:
-                with self._db.write_transaction(announce=False) as db:
-                    self._renew(db, LEASE)
-            except MuistiError as error:
-                log.warning("claims in the extraction queue are not renewed: %s", error)
-
-    def _renew(self, db: Connection, seconds: float) -> None:
-        db.execute(
-            """UPDATE queue SET claimed_until = now() + make_interval(secs => %s)
-               WHERE claimed_by = %s""",
-            (seconds, self._me),
-        )
+        self.claims.close()
+        if not self._db.is_closed:
+            with suppress(MuistiError):
+                self.claims.give_back()
 
 
 def encode_exchange(exchange: Exchange) -> str:
