@@ -8,6 +8,7 @@ import pytest
 
 from muisti.storage.postgres.connect import Database, fetch
 from muisti.storage.postgres.index import PostgresIndex
+from muisti.storage.postgres.nearest import NearestVectors
 from muisti.storage.postgres.vectors import PostgresVectors
 from tests.conftest import FakeClock
 from tests.contract.vectors_making import RECALL, Place, clustered, numbered, recall
@@ -47,9 +48,10 @@ def test_a_search_in_a_large_space_starts_it(
     before = recall(place, memories, found)
     if background:
         until(lambda: [valid for _, valid in read_indexes(database)] == [True])
-        query = vectors._make_query(place.space(), "true").format("true")
         with database.read_transaction() as db:
-            plan = db.execute(f"EXPLAIN {query}".encode(), ("01" * 32, 500)).fetchall()
+            near = NearestVectors(database, place.space(), found[0], 10)
+            query = near.make_query("true", "true")
+            plan = fetch(db, f"EXPLAIN {query}", ("01" * 32,))
         assert "_near_" in str(plan)
         vectors.indexes.build(place.space().number)  # it is there already
     else:

@@ -37,9 +37,12 @@ def format_signs(vectors: Floats, centre: Floats | None) -> list[str]:
 
 
 def read_centre(db: Connection, space: int) -> tuple[Floats | None, int]:
-    """Return the centre of a space, or None, and how many vectors it was computed from."""
+    """Return the centre of a space, or None, and how many vectors it was computed from.
+
+    -1 if the tenant has no such space: another process may have replaced it.
+    """
     rows = fetch(db, "SELECT centre, centred_on FROM spaces WHERE space = %s", (space,))
-    centre, count = rows[0] if rows else (None, 0)
+    centre, count = rows[0] if rows else (None, -1)
     return None if centre is None else np.frombuffer(centre, np.float32), count
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from muisti.ports.vectors import Identity, Space
+from muisti.storage.postgres.claims import GIVEN_UP
 from muisti.storage.postgres.connect import Connection, fetch
 
 _EMBEDDABLE = "FROM entries WHERE content <> ''"
@@ -12,8 +13,8 @@ _EMBEDDABLE = "FROM entries WHERE content <> ''"
 
 def read_spaces(db: Connection) -> list[Space]:
     """Return all spaces, the serving one first."""
-    sql = """SELECT s.space, m.model, m.dimensions, m.revision, s.serving,
-             (SELECT count(*) FROM unembedded u WHERE u.space = s.space)
+    sql = f"""SELECT s.space, m.model, m.dimensions, m.revision, s.serving,
+             (SELECT count(*) FROM unembedded u WHERE u.space = s.space AND NOT ({GIVEN_UP}))
              FROM spaces s JOIN models m USING (space) ORDER BY s.serving DESC, s.space"""
     return [
         Space(number, Identity(model, dimensions, revision), serving, missing)
@@ -105,8 +106,8 @@ def promote_complete_space(db: Connection) -> None:
     """Let a new space replace the serving one once nothing is missing in it."""
     rows = fetch(
         db,
-        """SELECT space FROM spaces s WHERE NOT serving
-           AND NOT EXISTS (SELECT 1 FROM unembedded u WHERE u.space = s.space)""",
+        f"""SELECT space FROM spaces s WHERE NOT serving AND NOT EXISTS
+            (SELECT 1 FROM unembedded u WHERE u.space = s.space AND NOT ({GIVEN_UP}))""",
     )
     if rows:
         for (old,) in fetch(db, "SELECT space FROM spaces WHERE serving"):

@@ -7,20 +7,15 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from muisti.ports.vectors import VectorHit, check_length
+from muisti.storage.postgres.claims import Claims
 from muisti.storage.postgres.connect import fetch
-from muisti.storage.postgres.filters import build_condition
+from muisti.storage.postgres.nearest_index import NearestIndexes
 from muisti.storage.postgres.vector_spaces import choose_space, read_spaces
 
 if TYPE_CHECKING:
     from muisti.model import Filter
     from muisti.ports import Embedded, Identity, Space, Vector
-    from muisti.storage.postgres.connect import Connection, Database
-    from muisti.storage.postgres.nearest_index import NearestIndexes
-
-MOST = 0.9
-"""If fewer of the nearest vectors match the filter, it is applied before they are chosen."""
-TAKE, TAKE_MANY, MANY = 500, 1000, 250_000
-"""At least TAKE vectors are compared exactly; TAKE_MANY if there are MANY or more."""
+    from muisti.storage.postgres.connect import Database
 
 
 class PostgresVectors:
@@ -29,13 +24,13 @@ class PostgresVectors:
     def __init__(self, database: Database, *, background: bool = False) -> None:
         """Background: whether indexes of large tenants are made; not in a single command."""
         self._db = database
-        self._background = background
+        self._claims = Claims(database, "unembedded")
+        if background:
+            database.index_builder = self.indexes
 
     @cached_property
     def indexes(self) -> NearestIndexes:
         """Makes indexes for large spaces."""
-        from muisti.storage.postgres.nearest_index import NearestIndexes  # numpy
-
         return NearestIndexes(self._db)
 
     def spaces(self) -> list[Space]:
@@ -53,8 +48,15 @@ class PostgresVectors:
         """Store vectors whose text is unchanged; drop the others."""
         from muisti.storage.postgres.vector_rows import store_vectors  # numpy
 
+        complete = [one.memory_id for one in embedded if one.complete]
         with self._db.write_transaction() as db:
             store_vectors(db, embedded)
+            # What was not stored, as it is not what it was, is free again.
+            db.execute(
+                """UPDATE unembedded SET claimed_by = '', claimed_until = now()
+                   WHERE claimed_by = %s AND n IN (SELECT n FROM entries WHERE id = ANY(%s))""",
+                (self._claims.owner, complete),
+            )
 
     def read_all(self, space: Space, limit: int) -> Iterator[list[Embedded]]:
         """Yield the vectors of all texts that have all theirs, so many texts at a time."""
@@ -80,6 +82,33 @@ class PostgresVectors:
                  WHERE u.space = %s ORDER BY u.n LIMIT %s"""
         with self._db.read_transaction() as db:
             return [id_ for (id_,) in fetch(db, sql, (space.number, limit))]
+
+    def claim_missing(
+        self, space: Space, limit: int, ids: Sequence[str] | None = None
+    ) -> list[str]:
+        """Claim texts without vectors in this space, all or some of these, and return their IDs."""
+        where: str = "space = %s"
+        values: list[Any] = [space.number]
+        if ids is not None:
+            where, values = _THESE, [space.number, list(ids)]
+        columns = "t.n, (SELECT m.id FROM entries m WHERE m.n = t.n)"
+        rows = self._claims.take(limit, columns, where, values)
+        return [id_ for _, id_ in sorted(rows) if id_ is not None]
+
+    def count_claimed(self, space: Space) -> int:
+        """Return how many texts are being embedded, by this process or by another."""
+        sql = """SELECT count(*)::integer FROM unembedded
+                 WHERE space = %s AND claimed_by <> '' AND claimed_until > now()"""
+        with self._db.read_transaction() as db:
+            return int(fetch(db, sql, (space.number,))[0][0])
+
+    def release(self, space: Space, ids: Sequence[str]) -> None:
+        """Let any process embed these texts."""
+        self._claims.give_back(_THESE, (space.number, list(ids)))
+
+    def postpone(self, space: Space, ids: Sequence[str], error: str, pause: float) -> None:
+        """Release texts that cannot be embedded, to be tried again after a pause."""
+        self._claims.postpone(error, pause, _THESE, (space.number, list(ids)))
 
     def measure_missing(self, space: Space) -> int:
         """Return how many characters the texts without vectors have together."""
@@ -123,47 +152,15 @@ class PostgresVectors:
 
         The vectors that share the most signs with the query are compared exactly.
         """
-        from muisti.storage import vector_codes
-        from muisti.storage.postgres.vector_rows import format_signs, read_centre
+        from muisti.storage.postgres.nearest import NearestVectors  # numpy
 
-        check_length(space, query)
         with self._db.read_transaction() as db:
-            if not self._is_known(space):
-                return []
-            centre, centred_on = read_centre(db, space.number)
-            [signs] = format_signs(query[None, :], centre)
-            if self._background and centred_on >= vector_codes.LAST_CENTRE:
-                self.indexes.start(space.number)
-            take = max(TAKE if centred_on < MANY else TAKE_MANY, 4 * limit)
-            condition, values = build_condition(db, where, self._db.salience)
-            # Most filters match most texts: find the nearest first, then apply the filter.
-            sql = self._make_query(space, "true")
-            rows = fetch_binary(db, sql.format(condition), (*values, signs, take))
-            allowed = [row for row in rows if row[-1]]
-            if len(rows) == take and len(allowed) < MOST * len(rows):
-                sql = self._make_query(space, condition)
-                rows = allowed = fetch_binary(db, sql.format("true"), (*values, signs, take))
-            hits = _choose_hits(allowed, query)
-            while len(hits) < limit and len(rows) >= take:
-                take *= 4  # many vectors belong to the same texts
-                sql = self._make_query(space, condition)
-                rows = fetch_binary(db, sql.format("true"), (*values, signs, take))
-                hits = _choose_hits(rows, query)
-        return hits[:limit]
-
-    def _make_query(self, space: Space, condition: str) -> str:
-        """Return the query for the nearest vectors whose texts meet a condition.
-
-        The tenant is a constant in it, so that an index of its own can be used.
-        """
-        beside = "JOIN entries m ON m.n = s.n LEFT JOIN usage u ON u.id = m.id"
-        return _NEAREST.replace("{table}", f"vectors_{space.number:d}").replace(
-            "{near}",
-            f"""SELECT s.v FROM muisti.signs_{space.number:d} s
-                {"" if condition == "true" else beside}
-                WHERE s.tenant = {self._db.state.tenant:d} AND {condition}
-                ORDER BY s.signs <~> %s::bit({space.identity.dimensions:d}) LIMIT %s""",
-        )
+            near = NearestVectors(self._db, space, query, limit).find_matching(where).cut(limit)
+            numbers = near.numbers.tolist()
+            ids = dict(fetch(db, "SELECT n, id FROM entries WHERE n = ANY(%s)", (numbers,)))
+        columns = (column.tolist() for column in near[1:])
+        hits = [VectorHit(ids[n], *cells) for n, *cells in zip(numbers, *columns, strict=True)]
+        return sorted(hits, key=lambda hit: (-hit.score, hit.memory_id))[:limit]
 
     def compute_similarities(
         self, space: Space, query: Vector, ids: Sequence[str]
@@ -195,7 +192,7 @@ class PostgresVectors:
             sql = f"""SELECT m.id, v.scale, v.codes, v.rest FROM entries m
                       JOIN vectors_{space.number:d} v ON v.n = m.n WHERE m.id = ANY(%s)
                       ORDER BY v.v"""
-            return fetch_binary(db, sql, (list(ids),))
+            return fetch(db, sql, (list(ids),), binary=True)
 
     def _is_known(self, space: Space) -> bool:
         """Return whether the tenant still has a space: another process may have replaced it."""
@@ -203,27 +200,4 @@ class PostgresVectors:
             return bool(fetch(db, "SELECT 1 FROM spaces WHERE space = %s", (space.number,)))
 
 
-_NEAREST = """
-SELECT m.id, v.scale, v.codes, v.rest, v.first, v.last, ({})
-FROM ({near}) near JOIN {table} v ON v.v = near.v
-JOIN entries m ON m.n = v.n LEFT JOIN usage u ON u.id = m.id
-"""
-
-
-def fetch_binary(db: Connection, sql: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
-    """Return all rows of a statement, sent as bytes: vectors would be twice as long as text."""
-    return db.execute(sql.encode(), values, binary=True).fetchall()
-
-
-def _choose_hits(rows: Sequence[tuple[Any, ...]], query: Vector) -> list[VectorHit]:
-    """Return the texts of vectors, best first, each by its nearest piece."""
-    from muisti.storage.vector_codes import compute_cosines
-
-    nearest: dict[str, VectorHit] = {}
-    for row, score in zip(rows, compute_cosines(rows, query), strict=True):
-        id_, _, _, _, first, last, _ = row
-        hit = VectorHit(id_, score, first, last)
-        known = nearest.get(id_)
-        if known is None or (-hit.score, hit.start) < (-known.score, known.start):
-            nearest[id_] = hit
-    return sorted(nearest.values(), key=lambda hit: (-hit.score, hit.memory_id))
+_THESE = "space = %s AND n IN (SELECT m.n FROM entries m WHERE m.id = ANY(%s))"

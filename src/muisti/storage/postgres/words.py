@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
 OVERSAMPLE = 4
 """How many times `limit` is fetched before the filter is applied."""
+UNIT = float(2**36)
+"""Scores are added as whole numbers of this part. Otherwise sums would depend on the order of the
+words, and texts of equal score would change places.
+"""
 LAST = "\U0010ffff"
 """Comes after every other character."""
 
@@ -29,7 +33,7 @@ class PostgresWords:
 
     _db: Database
 
-    def _condition(self, where: Filter) -> Condition:
+    def make_condition(self, where: Filter) -> Condition:
         """Return the condition for a filter. Call within a transaction."""
         raise NotImplementedError
 
@@ -69,37 +73,45 @@ class PostgresWords:
 
     def match(self, terms: Sequence[Term], where: Filter, limit: int) -> list[WordMatch]:
         """Return the best texts by bm25."""
+        found = self.find_matches(terms, where, limit)
+        return [WordMatch(id_, score, decode_text(opening)) for _, id_, opening, score in found]
+
+    def find_matches(
+        self, terms: Sequence[Term], where: Filter, limit: int
+    ) -> list[tuple[int, str, str, float]]:
+        """Return number, ID, opening and bm25 of the best texts."""
         sought = [term for term in terms if term.sought] or terms
         words: dict[tuple[str, bool], None] = {}  # each word once, and whether it is a prefix
         for term in sought:
             words[term.text, term.prefix] = None
             words |= dict.fromkeys((word, False) for word in term.alternatives if word != term.text)
         with self._db.read_transaction() as db:
-            scored, scored_values = self._make_scores(db, list(words))
-            if not scored:
+            if any(is_prefix for _, is_prefix in words):
+                scored, asked = _SCORES_OF_GROUPS, self._list_groups(db, list(words))
+            else:
+                scored, asked = _SCORES, [[word for word, _ in words]]
+            if not asked:
                 return []
-            condition, values = self._condition(where)
+            condition, values = self.make_condition(where)
             # Most filters match most texts: find the best first, then apply the filter.
-            best = f"{scored} ORDER BY score DESC FETCH FIRST %s ROWS WITH TIES"
             most = OVERSAMPLE * limit
-            sql = _BEST.format(scored=best, condition=condition)
-            rows = fetch(db, sql, (*scored_values, most, *values, limit))
-            if len(rows) < limit:
+            sql = _BEST.format(
+                scored=f"{scored} ORDER BY score DESC LIMIT {most:d}", condition=condition
+            )
+            rows = fetch(db, sql, (*asked, *values, limit))
+            count, lowest = rows[0][4:] if rows else (most, 0.0)
+            if count >= most and (len(rows) < limit or rows[-1][3] <= lowest):
                 sql = _BEST.format(scored=scored, condition=condition)
-                rows = fetch(db, sql, (*scored_values, *values, limit))
-        return [WordMatch(id_, score, decode_text(opening)) for id_, opening, score in rows]
+                rows = fetch(db, sql, (*asked, *values, limit))
+        return [(n, id_, opening, score / UNIT) for n, id_, opening, score, *_ in rows]
 
-    def _make_scores(
-        self, db: Connection, words: Sequence[tuple[str, bool]]
-    ) -> tuple[str, list[Any]]:
-        """Return a query for the bm25 score of each row with any of these words, and its values.
+    def _list_groups(self, db: Connection, words: Sequence[tuple[str, bool]]) -> list[Any]:
+        """Return the values of _SCORES_OF_GROUPS; empty if no text has any of these words.
 
-        The query is empty if no text has any of them.
+        Words that begin with the same prefix are a group, and count as one word.
         """
         row = fetch(db, "SELECT texts, length FROM totals")
         texts, length = row[0] if row else (0, 0)
-        if not texts:
-            return "", []
         known = dict(fetch(db, _COUNTS, ([word for word, _ in words],)))
         groups: list[int] = []
         listed: list[str] = []
@@ -114,19 +126,12 @@ class PostgresWords:
             listed += found
             groups += [at] * len(found)
             idfs += [compute_idf(count, texts)] * len(found)
-        if not listed:
-            return "", []
-        has_prefix = any(is_prefix for _, is_prefix in words)
-        sql = _SCORES if len(listed) > 1 else _SCORES_OF_ONE
-        sql = (_SCORES_OF_GROUPS if has_prefix else sql).format(
-            k1=f"{K1!r}::float8", fixed=f"{1 - B!r}::float8", relative=f"{B!r}::float8"
-        )
-        return sql, [length / texts, listed, idfs, groups]
+        return [length / texts, listed, idfs, groups] if texts and listed else []
 
     def match_literal(self, text: str, where: Filter, limit: int) -> list[str]:
         """Return the IDs of texts with exactly these characters. Scans all texts."""
         with self._db.read_transaction() as db:
-            condition, values = self._condition(where)
+            condition, values = self.make_condition(where)
             sql = f"""SELECT m.id FROM entries m LEFT JOIN usage u ON u.id = m.id
                       WHERE {condition} AND (strpos(m.content, %s) > 0 OR strpos(m.title, %s) > 0)
                       ORDER BY length(m.content), m.id LIMIT %s"""
@@ -150,6 +155,10 @@ class PostgresWords:
 
     def get_words(self, ids: Sequence[str]) -> dict[str, Words]:
         """Return the index words of these texts by ID."""
+        known = self._db.transaction.rows if self._db.transaction is not None else {}
+        if all(id_ in known for id_ in ids):
+            rows = {id_: known[id_][-3:] for id_ in ids}
+            return {id_: Words(*words) for id_, words in rows.items() if words[0] is not None}
         sql = """SELECT m.id, w.title, w.labels, w.body FROM entries m JOIN words w USING (n)
                  WHERE m.id = ANY(%s)"""
         with self._db.read_transaction() as db:
@@ -160,7 +169,7 @@ _COUNTS = """
 SELECT '', texts FROM totals UNION ALL SELECT word, texts FROM lexicon WHERE word = ANY(%s)
 """
 _COUNTED = """
-SELECT m.id, w.length, cardinality(string_to_array(w.body, ' ')), p.word, p.times
+SELECT m.id, w.length, w.body_length, p.word, p.times
 FROM entries m JOIN words w ON w.n = m.n
 LEFT JOIN postings p ON p.n = m.n AND p.word = ANY(%s) WHERE m.id = ANY(%s)
 """
@@ -180,26 +189,29 @@ UNION {_NEAR_PARTS} AND length(word) BETWEEN %(length)s - 1 AND %(length)s + 1
 """
 _PREFIX = "SELECT word FROM lexicon WHERE word >= %s AND word < %s"
 _TEXTS_WITH = "SELECT count(DISTINCT n) FROM postings WHERE word = ANY(%s)"
-_ONE = """w.idf * p.times * ({k1} + 1)
-    / (p.times + {k1} * ({fixed} + {relative} * p.length / a.average))"""
-_BM25 = f"sum({_ONE} ORDER BY w.at)"
-_ASKED = """(SELECT %s::float8 AS average) a,
-    unnest(%s::text[], %s::float8[], %s::integer[]) WITH ORDINALITY w (word, idf, grp, at)"""
-# The sum is in the order of the words: sums of equal numbers in another order may differ.
+_BM25 = f"""sum(round(w.idf * p.times * {K1 + 1!r}::float8 / (p.times + {K1!r}::float8
+    * ({1 - B!r}::float8 + {B!r}::float8 * p.length / w.average)) * {UNIT!r}::float8)) AS score"""
 _SCORES = f"""
-SELECT p.n, {_BM25} AS score FROM {_ASKED} JOIN postings p ON p.word = w.word GROUP BY p.n
+SELECT p.n, {_BM25} FROM (
+    SELECT l.word, t.length::float8 / t.texts AS average, GREATEST(1e-6,
+        ln((GREATEST(t.texts - l.texts, 0) + 0.5::float8) / (l.texts + 0.5::float8))) AS idf
+    FROM totals t, lexicon l WHERE l.word = ANY(%s) AND t.texts > 0
+) w JOIN postings p ON p.word = w.word GROUP BY p.n
 """
-_SCORES_OF_ONE = f"SELECT p.n, {_ONE} AS score FROM {_ASKED} JOIN postings p ON p.word = w.word"
-# Words with the same prefix count as one.
 _SCORES_OF_GROUPS = f"""
-SELECT p.n, {_BM25.replace("w.at", "p.at").replace("w.idf", "p.idf")} AS score FROM (
-    SELECT o.n, w.grp AS at, max(w.idf) AS idf, sum(o.times::float8) AS times,
-        max(o.length) AS length, max(a.average) AS average
-    FROM {_ASKED} JOIN postings o ON o.word = w.word GROUP BY o.n, w.grp
-) p, LATERAL (SELECT p.average) a (average) GROUP BY p.n
+SELECT p.n, {_BM25} FROM (
+    SELECT o.n, w.grp, max(w.idf) AS idf, sum(o.times::float8) AS times, max(o.length) AS length,
+        max(a.average) AS average
+    FROM (SELECT %s::float8 AS average) a,
+    unnest(%s::text[], %s::float8[], %s::integer[]) w (word, idf, grp)
+    JOIN postings o ON o.word = w.word GROUP BY o.n, w.grp
+) p, LATERAL (SELECT p.idf, p.average) w GROUP BY p.n
 """
 _BEST = """
-SELECT m.id, left(m.content, 80), s.score FROM ({scored}) s JOIN entries m ON m.n = s.n
+WITH best AS MATERIALIZED ({scored})
+SELECT m.n, m.id, left(m.content, 80), s.score, (SELECT count(*) FROM best),
+    (SELECT min(score) FROM best)
+FROM best s JOIN entries m ON m.n = s.n
 LEFT JOIN usage u ON u.id = m.id WHERE {condition}
 ORDER BY s.score DESC, m.created_at DESC, m.id LIMIT %s
 """
