@@ -13,11 +13,12 @@ from starlette.testclient import TestClient
 from muisti import Muisti
 from muisti.surfaces.rest.app import create_app
 from muisti.surfaces.rest.config import ServerConfig
+from tests.acceptance.conftest import read_again
 from tests.acceptance.test_F_documents import GUIDE, Shelves
 from tests.conftest import Opener
 from tests.surfaces.cli.test_cli import Cli
 
-pytestmark = pytest.mark.needs_files("documents are files")
+pytestmark = pytest.mark.has_documents
 
 
 @pytest.fixture
@@ -54,13 +55,13 @@ def test_F5_a_changed_file_has_a_new_version_and_no_section_of_the_old_one_stays
     memory.index_path(disk.root / "docs")
     (old,) = memory.list_documents()
     disk.write("docs/guide.md", GUIDE.replace("Clams", "Mussels"))
-    memory.sync()
+    read_again(memory)
     (new,) = memory.list_documents()
     assert new.version != old.version
     assert versions(memory, "walrus clams mussels ice floes guide") == {new.version}
     assert memory.search("clams", source="document") == []
     disk.write("docs/guide.md", GUIDE)
-    memory.sync()
+    read_again(memory)
     assert memory.list_documents() == [old]  # the same bytes are the same version
     memory.reindex()
     assert memory.list_documents() == [old]
@@ -94,6 +95,7 @@ def test_A3_documents_are_listed_where_a_search_finds_them(memory: Muisti, disk:
     assert seen(user="bo") == {"all", "shop"}
 
 
+@pytest.mark.needs_files("opens the folder")
 def test_J2_J3_versions_on_the_command_line_and_over_rest(
     memory: Muisti, disk: Shelves, vault: Path
 ) -> None:

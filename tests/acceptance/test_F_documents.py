@@ -12,11 +12,14 @@ from muisti import InvalidRequest, Muisti
 from muisti.model import LinkType, SearchResult
 from muisti.storage.files.documents import Document
 from muisti.storage.files.sync.reconciler import FileReconciler
+from tests.acceptance.conftest import read_again
 from tests.conftest import Opener
 from tests.faults.invariants import check_sound, fingerprint
 
 GUIDE = "Before all.\n\n# Guide\n\nAbout walrus care.\n\n## Food\n\nClams.\n\n## Sleep\n\nOn ice floes.\n"
 LONG_AGO = 1_700_000_000
+
+pytestmark = pytest.mark.has_documents
 
 
 class Shelves:
@@ -146,6 +149,7 @@ def test_F5_ten_thousand_times_the_same_heading(
 # -- Only what changed, gone what is gone
 
 
+@pytest.mark.needs_files("counts the reads of files")
 def test_F5_only_changed_files_are_read_again(
     memory: Muisti, disk: Shelves, tmp_path: Path, reads: list[str]
 ) -> None:
@@ -154,11 +158,11 @@ def test_F5_only_changed_files_are_read_again(
     memory.index_path(tmp_path / "docs")
     assert sorted(reads) == ["a.md", "b.md", "c.md"]
     reads.clear()
-    memory.sync()
+    read_again(memory)
     memory.index_path(tmp_path / "docs")
     assert reads == []
     disk.write("docs/b.md", "# About b\n\nthe otter b\n")
-    memory.sync()
+    read_again(memory)
     assert reads == ["b.md"]
     assert ids(memory.search("otter"), tmp_path) == ["docs/b.md#about-b"]
     assert len(memory.search("walrus")) == 2
@@ -175,10 +179,10 @@ def test_F5_a_changed_section_keeps_the_vectors_of_the_others(
     disk.write(
         "docs/guide.md", GUIDE.replace("Clams", "Clams and snails") + "\n## New\n\nOne more.\n"
     )
-    memory.sync()
+    read_again(memory)
     assert memory.reindex_missing() == 2, "the changed one and the new one"
     disk.write("docs/guide.md", GUIDE)
-    memory.sync()
+    read_again(memory)
     assert memory.reindex_missing() == 1
     assert memory.search("clams", mode="vector")[0].memory.id.endswith("guide.md#food")
     memory.reindex()
@@ -194,10 +198,10 @@ def test_F5_what_is_gone_is_not_found_and_what_was_renamed_is(
     memory.index_path(tmp_path / "docs")
     disk.write("docs/b.md", "# B\n\nthe walrus\n")
     (tmp_path / "docs" / "a.md").rename(tmp_path / "docs" / "z.md")
-    memory.sync()
+    read_again(memory)
     assert sorted(ids(memory.search("walrus"), tmp_path)) == ["docs/b.md#b", "docs/z.md#a"]
     (tmp_path / "docs" / "z.md").unlink()
-    memory.sync()
+    read_again(memory)
     assert ids(memory.search("walrus"), tmp_path) == ["docs/b.md#b"]
     check_sound(memory)
 
@@ -215,6 +219,7 @@ def test_F5_a_single_file(memory: Muisti, disk: Shelves, tmp_path: Path) -> None
     assert (hit.source, hit.memory.source, hit.memory.kind) == ("document", "a.md", "document")
 
 
+@pytest.mark.needs_files("a database does not read the folder again")
 def test_F5_what_was_noted_is_searched_even_if_the_folder_is_away_for_a_while(
     memory: Muisti, disk: Shelves, tmp_path: Path
 ) -> None:
@@ -236,13 +241,14 @@ def test_F5_what_was_noted_is_searched_even_if_the_folder_is_away_for_a_while(
     check_sound(memory)
 
 
+@pytest.mark.needs_files("a database does not read the folder again")
 def test_F5_a_folder_that_is_away_is_no_damage_of_the_index(
     memory: Muisti, disk: Shelves, tmp_path: Path
 ) -> None:
     disk.write("docs/a.md", "# A\n\nthe walrus\n")
     memory.index_path(tmp_path / "docs", "docs")
     (tmp_path / "docs").rename(tmp_path / "unmounted")
-    memory.sync()
+    read_again(memory)
     told = [problem for problem in memory.verify(deep=True).problems if "reindex" in problem.reason]
     assert told == [], "a rebuild now would lose what is still answered"
 
@@ -355,6 +361,7 @@ def test_F5_a_memory_is_not_hidden_by_what_says_the_same(
     assert saved.id in {hit.memory.id for hit in memory.search("walrus clams")}
 
 
+@pytest.mark.needs_files("removes the index")
 def test_B3_without_the_index_all_comes_back(
     opened: Opener, disk: Shelves, tmp_path: Path, vault: Path
 ) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from muisti import InvalidRequest, Muisti, bootstrap
 from muisti.errors import InvalidMemory
+from tests.acceptance.conftest import read_again
 from tests.acceptance.test_F_documents import Shelves, ids
 from tests.conftest import FakeClock, Opener
 from tests.faults.invariants import check_sound
@@ -17,6 +18,8 @@ from tests.faults.test_index_locked import held
 
 KEY = "sk-ant-" + "api03-" + "Zx9" * 31
 """Looks like a key."""
+
+pytestmark = pytest.mark.has_documents
 
 
 @pytest.fixture
@@ -32,6 +35,7 @@ def memory(opened: Opener) -> Muisti:
 # -- What is left out
 
 
+@pytest.mark.needs_files("writes into the vault's folder")
 def test_F5_folders_that_are_not_meant_are_left_out(
     memory: Muisti, disk: Shelves, tmp_path: Path, vault: Path
 ) -> None:
@@ -79,7 +83,7 @@ def test_F5_links_are_not_followed(memory: Muisti, disk: Shelves, tmp_path: Path
     assert ids(memory.search("walrus"), tmp_path) == ["docs/a.md"]
     (tmp_path / "docs" / "a.md").unlink()
     (tmp_path / "docs" / "a.md").symlink_to(tmp_path / "secret" / "s.md")
-    memory.sync()
+    read_again(memory)
     assert memory.search("walrus") == []
 
 
@@ -92,6 +96,7 @@ def test_F5_a_link_that_is_named_is_what_it_leads_to(
     assert memory.index_path(tmp_path / "link" / "..").path == str(tmp_path)
 
 
+@pytest.mark.needs_files("indexes a part of the vault's folder")
 def test_F5_relative_paths_and_home(
     memory: Muisti, disk: Shelves, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -143,7 +148,7 @@ def test_F5_what_cannot_be_read_is_told_of_and_the_rest_is_found(
     monkeypatch.undo()
     disk.write("docs/bytes.md", "the walrus in UTF-8\n")
     (tmp_path / "docs" / "huge.md").unlink()
-    memory.sync()
+    read_again(memory)
     assert memory.problems() == []
     assert len(memory.search("walrus")) == 3
 
@@ -162,11 +167,11 @@ def test_F5_a_folder_that_cannot_be_listed_is_not_taken_for_empty(
         return real(path, *rest, **more)  # type: ignore[arg-type]
 
     monkeypatch.setattr(os, "open", refusing)
-    memory.sync()
+    read_again(memory)
     assert [problem.path for problem in memory.problems()] == [f"{tmp_path}/docs/closed"]
     assert "docs/a.md" in ids(memory.search("walrus"), tmp_path)
     monkeypatch.undo()
-    memory.sync()
+    read_again(memory)
     assert memory.problems() == []
     assert len(memory.search("walrus")) == 2
 
@@ -212,7 +217,7 @@ def test_F5_hostile_names(memory: Muisti, disk: Shelves, tmp_path: Path, name: b
     )
     assert len(memory.search("otter")) == 1
     os.unlink(os.fsencode(tmp_path / "docs") + b"/" + name)
-    memory.sync()
+    read_again(memory)
     assert memory.search("walrus") == []
     check_sound(memory)
 
@@ -227,6 +232,7 @@ def test_F5_a_folder_whose_name_is_not_utf_8(memory: Muisti, disk: Shelves, tmp_
         memory.index_path(folder)
 
 
+@pytest.mark.needs_files("writes into the vault's folder")
 def test_K2_a_file_of_the_vault_whose_name_is_not_utf_8_does_not_close_it(
     opened: Opener, vault: Path
 ) -> None:
@@ -236,6 +242,7 @@ def test_K2_a_file_of_the_vault_whose_name_is_not_utf_8_does_not_close_it(
     assert len(again.search("walrus")) == 1
 
 
+@pytest.mark.needs_files("writes into the vault's folder")
 def test_K2_a_memory_whose_time_makes_no_sense_does_not_close_the_vault(
     opened: Opener, vault: Path
 ) -> None:
@@ -244,6 +251,7 @@ def test_K2_a_memory_whose_time_makes_no_sense_does_not_close_the_vault(
     assert len(opened(embedder="none").search("walrus")) == 1
 
 
+@pytest.mark.needs_files("writes into the vault's folder")
 def test_F5_a_message_and_a_document_may_have_names_alike(opened: Opener, vault: Path) -> None:
     disk = Shelves(vault)
     disk.write("docs_a/2026-03-10/README.md", "the walrus of the document\n")
@@ -254,6 +262,7 @@ def test_F5_a_message_and_a_document_may_have_names_alike(opened: Opener, vault:
     check_sound(memory)
 
 
+@pytest.mark.needs_files("locks the index file")
 def test_K2_noted_while_the_index_is_locked(
     opened: Opener, disk: Shelves, tmp_path: Path, vault: Path
 ) -> None:
@@ -313,8 +322,7 @@ def test_C1_what_is_private_is_neither_found_nor_shown_nor_kept(
     ("path", "source", "project", "named"),
     [
         ("docs/missing", "", "", "path"), ("docs/a.txt", "", "", "path"), ("", "", "", "path"), ("  ", "", "", "path"), ("a\0b", "", "", "path"),
-        ("vault", "", "", "path"), ("vault/facts", "", "", "path"), ("vault/facts/x.md", "", "", "path"), ("vault/projects/shop/facts", "", "", "path"),
-        ("vault/.muisti", "", "", "path"), ("vault/.trash", "", "", "path"), (5, "", "", "path"), (None, "", "", "path"), (b"docs", "", "", "path"),
+        (5, "", "", "path"), (None, "", "", "path"), (b"docs", "", "", "path"),
         ("/dev/null", "", "", "path"), ("~nobody-there/x", "", "", "path"), ("x" * 5000, "", "", "path"), ("docs/\udcff", "", "", "path"),
         ("docs", "message", "", "source"), ("docs", "memory", "", "source"), ("docs", " document ", "", "source"), ("docs", "a\nb", "", "source"),
         ("docs", 5, "", "source"), ("docs", "x" * 201, "", "source"), ("docs", KEY, "", "source"),
@@ -333,13 +341,25 @@ def test_F5_bad_input_names_the_field_and_changes_nothing(
 ) -> None:
     disk.write("docs/a.md", "the walrus\n")
     disk.write("docs/a.txt", "the walrus\n")
-    for inside in ("facts/x.md", "projects/shop/facts/x.md", ".trash/facts/x.md"):
-        disk.write(f"vault/{inside}", "A fact\n")
     monkeypatch.chdir(tmp_path)
     with pytest.raises((InvalidRequest, InvalidMemory), match=f"^{named} "):
         memory.index_path(path, source, project=project)
     assert memory.list_document_sources() == []
     assert memory.search("walrus") == []
+
+
+@pytest.mark.needs_files("indexes parts of the vault's folder")
+@pytest.mark.parametrize(
+    "path", ["", "/facts", "/facts/x.md", "/projects/shop/facts", "/.muisti", "/.trash"]
+)
+def test_F5_memories_are_not_documents(
+    memory: Muisti, disk: Shelves, tmp_path: Path, path: str
+) -> None:
+    for inside in ("facts/x.md", "projects/shop/facts/x.md", ".trash/facts/x.md"):
+        disk.write(f"vault/{inside}", "A fact\n")
+    with pytest.raises(InvalidRequest, match=r"^path .*memories"):
+        memory.index_path(f"{tmp_path}/vault{path}")
+    assert memory.list_document_sources() == []
 
 
 @pytest.mark.parametrize("path", ["missing", "", "a\0b", "x" * 5000, 5, None, b"docs"])

@@ -10,9 +10,12 @@ from pathlib import Path
 import pytest
 
 from muisti import InvalidRequest, Muisti
+from tests.acceptance.conftest import read_again
 from tests.acceptance.test_F_documents import Shelves, ids
 from tests.conftest import Opener
 from tests.faults.invariants import check_sound
+
+pytestmark = pytest.mark.has_documents
 
 
 @pytest.fixture
@@ -89,7 +92,7 @@ def test_F5_a_file_of_two_shelves_is_found_once_under_the_closer_name(
         found = {hit.memory.source: hit.memory.trusted for hit in memory.search("walrus")}
         assert found == {"mine": True, "all": False}
         assert len(memory.search("walrus")) == 2
-        memory.sync()
+        read_again(memory)
     memory.forget_path(tmp_path / "docs" / "own")
     assert {hit.memory.source for hit in memory.search("walrus")} == {"all"}
     assert len(memory.search("walrus")) == 2
@@ -134,6 +137,7 @@ def test_F5_a_project_sees_its_documents_and_everybodys(
 # -- The workspace
 
 
+@pytest.mark.needs_files("writes into the vault's folder")
 def test_F5_memory_md_and_the_folder_memory_are_searched_at_open(
     opened: Opener, vault: Path
 ) -> None:
@@ -158,11 +162,12 @@ def test_F5_memory_md_and_the_folder_memory_are_searched_at_open(
     with pytest.raises(InvalidRequest, match="^path .*workspace"):
         memory.forget_path("MEMORY.md")
     shutil.rmtree(vault / "memory")
-    memory.sync()
+    read_again(memory)
     assert [hit.memory.id for hit in memory.search("walrus")] == ["MEMORY.md#long-term"]
     check_sound(memory)
 
 
+@pytest.mark.needs_files("a workspace is a folder")
 def test_F5_of_a_workspace_elsewhere(
     opened: Opener, disk: Shelves, tmp_path: Path, vault: Path
 ) -> None:
@@ -178,10 +183,11 @@ def test_F5_of_a_workspace_elsewhere(
     assert {hit.memory.source for hit in memory.search("walrus")} == {"MEMORY.md", "memory/a.md"}
     assert all(hit.memory.trusted for hit in memory.search("walrus"))
     (tmp_path / "agent" / "MEMORY.md").unlink()
-    memory.sync()
+    read_again(memory)
     assert ids(memory.search("walrus"), tmp_path) == ["agent/memory/a.md"]
 
 
+@pytest.mark.needs_files("writes into the vault's folder")
 def test_F5_a_memory_in_the_folder_memory_stays_one(opened: Opener, vault: Path) -> None:
     first = opened(embedder="none")
     saved = first.save("The walrus is remembered", kind="fact")

@@ -43,7 +43,8 @@ def index(
 ) -> None:  # shape: one argument for each option
     """Add a Markdown file or folder to the search.
 
-    The files stay in PATH and are read again when they change. Ctrl+C while they are embedded
+    The files stay in PATH and are read again when they change. A vault in a database gets a copy of
+    their text: run the command again after a change. Ctrl+C while they are embedded
     leaves the rest to the next search. Without PATH: list what is indexed.
     """
     if files:

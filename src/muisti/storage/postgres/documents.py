@@ -1,0 +1,196 @@
+"""Documents in PostgreSQL: files of the vault that are searched, and copies of others."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from muisti.lifecycle.document_sources import find_source, sort_sources
+from muisti.model import DocumentSource
+from muisti.ports.documents import DocumentFormat, StoredDocument
+from muisti.ports.rows import IndexChanges, TextRow
+from muisti.storage.postgres.connect import Connection, Database, fetch
+from muisti.storage.postgres.index import PostgresIndex
+from muisti.storage.postgres.rows import to_int, to_time
+
+BATCH_BYTES = 8_000_000
+"""The size of documents whose rows are written at once."""
+PAGE = 200
+
+
+class ProjectedDocument(NamedTuple):
+    """What the index has of a file."""
+
+    path: str
+    source: str | None
+    """The path of its document source; None: it is not a document."""
+    version: str
+    problem: str
+    rows: Sequence[TextRow]
+    size: int
+    is_copy: bool
+
+
+class PostgresDocuments:
+    """Keeps the sections of stored documents in the index. Writing needs the tenant's lock."""
+
+    def __init__(
+        self, database: Database, index: PostgresIndex, document_format: DocumentFormat
+    ) -> None:
+        self.format = document_format
+        self._db = database
+        self._index = index
+
+    def list_sources(self) -> list[DocumentSource]:
+        """Return all sources with the number of their documents; the workspace's first.
+
+        Those of the workspace only if they have documents.
+        """
+        with self._db.read_transaction() as db:
+            sql = "SELECT source, count(*) FROM files WHERE source IS NOT NULL GROUP BY source"
+            counts = dict(fetch(db, sql))
+            named = self._index.sources()
+        paths = {source.path for source in named}
+        own = [
+            DocumentSource(one.path, one.source, trusted=one.trusted, documents=counts[one.path])
+            for one in self.format.list_workspace_sources()
+            if one.path not in paths and one.path in counts
+        ]
+        return [*own, *named]
+
+    def get_named(self) -> dict[str, DocumentSource]:
+        """Return the named sources by path."""
+        return {source.path: source for source in self._index.sources()}
+
+    def copy_source(self, source: DocumentSource) -> list[str]:
+        """Copy the files of a source outside the vault, and delete copies of those that are gone.
+
+        Return the paths of those that changed.
+        """
+        sources = self._list_sorted()
+        changed = []
+        with self._db.write_transaction() as db:
+            sql = f"SELECT path, changed_at, version, problem {_BELOW} AND outside"
+            known = {path: tuple(cells) for path, *cells in fetch(db, sql, _make_below(source))}
+            for one in self.format.copy_source(source):
+                cells = (to_int(one.changed_at), one.version, one.problem)
+                if known.pop(one.path, None) != cells:
+                    db.execute(_COPY, (one.path, one.data, *cells))
+                    changed.append(one.path)
+            # Files of a nested source may be left out by the one around it.
+            owners = {path: find_source(path, sources) for path in known}
+            gone = [path for path, owner in owners.items() if owner and owner.path == source.path]
+            if gone:
+                db.execute("DELETE FROM files WHERE path = ANY(%s)", (gone,))
+                self._index.apply(IndexChanges(emptied=[("document", path) for path in gone]))
+        return changed
+
+    def update_source(self, source: DocumentSource) -> None:
+        """Index the stored files of a source again.
+
+        Copies that belong to no source any more are deleted.
+        """
+        self._update(_BELOW, _make_below(source))
+
+    def update_paths(self, paths: Sequence[str]) -> None:
+        """Index these files again, and remove those that are not stored from the index."""
+        values = {"paths": list(paths)}
+        with self._db.write_transaction() as db:
+            stored = {path for (path,) in fetch(db, f"SELECT path {_NAMED}", values)}
+            gone = [("document", path) for path in paths if path not in stored]
+            self._index.apply(IndexChanges(emptied=gone))
+            self._update(_NAMED, values)
+
+    def update_all(self) -> None:
+        """Index all stored files again."""
+        self._update(_ALL, {})
+
+    def _update(self, among: str, values: dict[str, Any]) -> None:
+        batch: list[ProjectedDocument] = []
+        size = 0
+        with self._db.write_transaction() as db:
+            for one in self._project(db, self._list_sorted(), among, values):
+                batch.append(one)
+                size += one.size
+                if size > BATCH_BYTES:
+                    self._write(db, batch)
+                    batch, size = [], 0
+            self._write(db, batch)
+
+    def _list_sorted(self) -> list[DocumentSource]:
+        """Return all sources, nested ones before those around them."""
+        return sort_sources(self.format.list_workspace_sources(), self._index.sources())
+
+    def _write(self, db: Connection, batch: Sequence[ProjectedDocument]) -> None:
+        assign_documents(db, batch)
+        self._index.apply(
+            IndexChanges(
+                texts=[row for one in batch for row in one.rows],
+                emptied=[("document", one.path) for one in batch],
+            )
+        )
+
+    def project_all(self, named: Collection[DocumentSource]) -> list[ProjectedDocument]:
+        """Return what the index has of all stored files, with these named sources."""
+        sources = sort_sources(self.format.list_workspace_sources(), named)
+        with self._db.read_transaction() as db:
+            return list(self._project(db, sources, _ALL, {}))
+
+    def _project(
+        self, db: Connection, sources: list[DocumentSource], among: str, values: dict[str, Any]
+    ) -> Iterator[ProjectedDocument]:
+        """Yield the files among the rows, a page at a time."""
+        after = ""
+        sql = f"""SELECT path, file, changed_at, outside, version, problem {among}
+                  AND path > %(after)s ORDER BY path LIMIT {PAGE}"""
+        while rows := fetch(db, sql, {**values, "after": after}):
+            for path, data, changed_at, *others in rows:
+                document = StoredDocument(path, data, to_time(changed_at), *others)
+                yield self._project_one(document, find_source(path, sources))
+            after = rows[-1][0]
+
+    def _project_one(
+        self, document: StoredDocument, source: DocumentSource | None
+    ) -> ProjectedDocument:
+        path, is_copy, size = document.path, document.is_copy, len(document.data)
+        if source is None or not (is_copy or self.format.includes(source, path)):
+            return ProjectedDocument(path, None, "", "", (), size, is_copy)
+        rows, version, problem = self.format.project(document, source)
+        return ProjectedDocument(path, source.path, version, problem, rows, size, is_copy)
+
+
+def assign_documents(db: Connection, projected: Sequence[ProjectedDocument]) -> None:
+    """Store the source of each file; delete copies that have none any more."""
+    if not projected:
+        return
+    gone = [one.path for one in projected if one.is_copy and one.source is None]
+    if gone:
+        db.execute("DELETE FROM files WHERE path = ANY(%s)", (gone,))
+    columns = zip(
+        *((one.path, one.source, one.version, one.problem) for one in projected), strict=True
+    )
+    db.execute(_ASSIGN, [list(column) for column in columns])
+
+
+def find_document_differences(db: Connection, projected: Sequence[ProjectedDocument]) -> list[str]:
+    """Return "documents" if sources, versions or problems of files differ from these."""
+    expected = {(one.path, one.source, one.version, one.problem) for one in projected}
+    stored = set(fetch(db, "SELECT path, source, version, problem FROM files"))
+    return [] if expected == stored else ["documents"]
+
+
+_ALL = "FROM files WHERE true"
+_NAMED = "FROM files WHERE path = ANY(%(paths)s)"
+_BELOW = "FROM files WHERE (path = %(path)s OR path ^@ %(folder)s)"
+_COPY = """INSERT INTO files (path, file, changed_at, version, problem, outside)
+VALUES (%s, %s, %s, %s, %s, true)
+ON CONFLICT (tenant, path) DO UPDATE SET file = excluded.file, changed_at = excluded.changed_at,
+version = excluded.version, problem = excluded.problem"""
+_ASSIGN = """UPDATE files f SET source = a.source, version = a.version, problem = a.problem
+FROM unnest(%s::text[], %s::text[], %s::text[], %s::text[]) a (path, source, version, problem)
+WHERE f.path = a.path
+AND (f.source, f.version, f.problem) IS DISTINCT FROM (a.source, a.version, a.problem)"""
+
+
+def _make_below(source: DocumentSource) -> dict[str, Any]:
+    return {"path": source.path, "folder": f"{source.path}/"}
