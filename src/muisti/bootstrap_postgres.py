@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from muisti.ports import Clock, Location, Reconciler, SearchIndex, Store, VectorIndex
     from muisti.ports.moving import VaultStore
     from muisti.settings import Settings
+    from muisti.storage.postgres.connect import Shared
     from muisti.storage.postgres.inspect import ServerState
+    from muisti.storage.postgres.tenants import TenantAdministration
 
 
 def check_address(address: str) -> str:
@@ -45,7 +47,14 @@ def inspect_store(address: str) -> ServerState:
 class PostgresBackEnd(BackEnd):
     """A vault in PostgreSQL."""
 
-    def __init__(self, address: str, settings: Settings, clock: Clock) -> None:
+    @property
+    def makes_indexes(self) -> bool:
+        """Whether HNSW indexes are made in the background; not in a single command."""
+        return self.services.build_snapshots
+
+    def __init__(
+        self, address: str, settings: Settings, clock: Clock, shared: Shared | None = None
+    ) -> None:
         from muisti.storage.files.markdown_codec import MarkdownFormat
         from muisti.storage.postgres.connect import Database
         from muisti.storage.postgres.index import PostgresIndex
@@ -54,7 +63,9 @@ class PostgresBackEnd(BackEnd):
         self._database = Database(
             address,
             clock,
+            shared=shared,
             timeout=settings.lock_timeout,
+            replica_lag=settings.replica_lag,
             kinds=settings.kinds,
             rates=settings.decay_rates,
             grace_days=settings.salience_decay_days,
@@ -83,6 +94,7 @@ class PostgresBackEnd(BackEnd):
         return PostgresMover(
             self._database,
             self._index,
+            self._store.documents,
             settings,
             MarkdownFormat(settings),
             MarkdownLayout(settings),
@@ -92,7 +104,7 @@ class PostgresBackEnd(BackEnd):
         """Return where the vault is."""
         from muisti.storage.postgres.location import PostgresLocation
 
-        return PostgresLocation(self._database)
+        return PostgresLocation(self._database, self._store, self.services.clock)
 
     def make_store(self) -> Store:
         """Return the source of truth."""
@@ -100,16 +112,38 @@ class PostgresBackEnd(BackEnd):
 
     def make_index(self) -> SearchIndex:
         """Return the search index."""
+        if self.services.build_snapshots:
+            from muisti.storage.postgres.search_tables import SearchTables
+
+            self._database.tables = SearchTables(self._database)
         return self._index
 
     def make_vectors(self) -> VectorIndex:
         """Return the vector index."""
         from muisti.storage.postgres.vectors import PostgresVectors
 
-        return PostgresVectors(self._database, background=self.services.build_snapshots)
+        return PostgresVectors(self._database, background=self.makes_indexes)
 
     def make_reconciler(self) -> Reconciler:
         """Return the reconciler, which rebuilds and verifies."""
         from muisti.storage.postgres.reconciler import PostgresReconciler
 
-        return PostgresReconciler(self._store, self._database)
+        return PostgresReconciler(self._store, self._database, self.services.clock)
+
+
+def administer_tenants(address: str) -> TenantAdministration:
+    """Return the administration of a database's tenants. The role must own the schema.
+
+    Raises SettingsError, InvalidRequest.
+    """
+    check_address(address)
+    from muisti.storage.postgres.tenants import TenantAdministration
+
+    return TenantAdministration(address)
+
+
+def name_tenant(address: str, number: int) -> str:
+    """Return the address of one tenant's vault."""
+    from muisti.storage.postgres.connect import name_tenant
+
+    return name_tenant(address, number)

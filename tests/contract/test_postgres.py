@@ -21,6 +21,7 @@ from muisti.storage.postgres.store import PostgresStore
 from muisti.storage.postgres.vectors import PostgresVectors
 from tests.conftest import FakeClock
 from tests.contract.location_suite import LocationContract
+from tests.contract.notebook_suite import NotebookContract
 from tests.contract.search_index_suite import SearchIndexContract
 from tests.contract.store_suite import Opened, StoreContract
 from tests.contract.vectors_making import Place
@@ -67,21 +68,23 @@ class TestPostgresStore(StoreContract):
         index = PostgresIndex(database)
         store = PostgresStore(database, index, settings, clock, MarkdownFormat(settings))
         yield Opened(store, index)
-        assert PostgresReconciler(store, database).verify(deep=True).problems == ()
+        assert PostgresReconciler(store, database, clock).verify(deep=True).problems == ()
         store.queue.close()
         index.close()
 
 
-class TestPostgresLocation(LocationContract):
+class TestPostgresLocation(LocationContract, NotebookContract):
     @pytest.fixture
     def location(self, clock: FakeClock) -> Iterator[PostgresLocation]:
+        settings = Settings()
         database = Database(make_location(), clock, timeout=5)
-        yield PostgresLocation(database)
+        index = PostgresIndex(database)
+        store = PostgresStore(database, index, settings, clock, MarkdownFormat(settings))
+        yield PostgresLocation(database, store, clock)
+        assert PostgresReconciler(store, database, clock).verify(deep=True).problems == ()
         database.close()
 
     def test_there_are_no_files(self, location: PostgresLocation) -> None:
         assert (str(location), location.name) == ("postgresql://postgres@/postgres", "postgres")
         with pytest.raises(Unsupported, match="a vault in a database has no files"):
             location.queue_changes()
-        with pytest.raises(Unsupported, match="notebook is not supported"):
-            location.notebook("notes")

@@ -134,6 +134,17 @@ class Server:
         if done.returncode:
             raise NoServer(f"initdb failed: {done.stderr.strip()}")
 
+    def copy(self, primary: Server) -> None:
+        """Make this server a streaming replica of another one that runs. Raises NoServer."""
+        command = [self._bin / "pg_basebackup", "--host", primary.folder, "--username=postgres",
+                   "--pgdata", self.folder / "data", "--write-recovery-conf", "--no-sync",
+                   "--checkpoint=fast"]  # fmt: skip
+        done = subprocess.run(
+            command, check=False, capture_output=True, text=True, cwd="/", **self._as
+        )
+        if done.returncode:
+            raise NoServer(f"pg_basebackup failed: {done.stderr.strip()}")
+
     def start(self) -> None:
         """Start the server, and wait until it accepts connections. Raises NoServer."""
         settings = [

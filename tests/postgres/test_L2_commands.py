@@ -162,3 +162,30 @@ def test_L2_a_command_that_is_interrupted_says_how_to_continue(
     assert "Run the same command again to continue." in stopped.output
     monkeypatch.undo()
     assert CliRunner().invoke(cli, ["push", store, "--vault", str(vault)]).exit_code == 0
+
+
+def test_L2_an_export_as_a_vault_opens_as_one(tmp_path: Path) -> None:
+    store, folder = make_location(), tmp_path / "exported"
+    with Muisti.open(store, embedder="hashing") as memory:
+        saved = memory.save("We chose PostgreSQL for its JSON support.", project="app")
+        memory.append_message("web_1", "user", "Which database?")
+        memory.core_update("user", "name", "Anna")
+        memory.extract_and_save("chat", "I prefer tea with lemon.")
+        memory.flush()
+        expected = {one.id: one.content for one in memory.list(limit=None)}
+    command = ["export", "--format", "vault", "--vault", store]
+    done = CliRunner().invoke(cli, [*command, "--output", str(folder)])
+    assert done.exit_code == 0, done.output
+    assert "Exported" in done.output
+    again = CliRunner().invoke(cli, [*command, "--output", str(folder)])
+    assert "nothing is overwritten" in str(again.exception)
+    with Muisti.open(folder, embedder="hashing") as memory:
+        assert {one.id: one.content for one in memory.list(limit=None)} == expected
+        assert memory.verify(deep=True).ok
+        assert memory.search("postgresql json")[0].memory.id == saved.id
+        assert memory.core_get().user == {"name": "Anna"}
+        assert memory.get_stats().waiting_count == 0
+    for wrong in ([*command], [*command, "-o", str(folder), "--project", "app"],
+                  ["export", "--format", "vault", "--vault", str(folder), "-o", "x"]):  # fmt: skip
+        refused = CliRunner().invoke(cli, wrong)
+        assert isinstance(refused.exception, InvalidRequest), wrong

@@ -254,7 +254,7 @@ def kill(what: str, step: tuple[str, int], after: bool, store: str, path: Path) 
     assert done.returncode == -signal.SIGKILL
 
 
-@pytest.mark.exhaustive(keep=3)
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize("step", PUSHES)
 def test_L2_a_push_that_was_killed_is_continued(
@@ -273,7 +273,7 @@ def test_L2_a_push_that_was_killed_is_continued(
         assert memory.verify(deep=True).ok
 
 
-@pytest.mark.exhaustive(keep=3)
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize("step", PULLS)
 def test_L2_a_pull_that_was_killed_is_continued(

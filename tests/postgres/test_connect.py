@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import psycopg
 import pytest
 
+from muisti import bootstrap
+from muisti.bootstrap_moving import push
 from muisti.errors import (
     IndexTooNew,
     InvalidRequest,
@@ -64,6 +67,51 @@ def test_the_first_to_open_it_creates_the_schema(empty: str, connected: Opener) 
     with psycopg.connect(empty) as db:
         found = db.execute("SELECT number FROM muisti.migrations").fetchall()
     assert found == [(number,) for number in load_migrations()]
+
+
+def test_J7_a_database_of_an_earlier_version_gets_wikilinks(
+    empty: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with bootstrap.open(empty, settings={"embedder": "none"}) as memory:
+        source = memory.save("See [[Otters]] #animal", title="Log")
+        target = memory.save("They swim.", title="Otters")
+    undo_documents(empty)
+    run(empty, "SELECT muisti.unprotect_tables()")
+    for table in ("entries", "totals"):
+        run(empty, f"DROP VIEW muisti_tenant.{table}")
+    run(empty, "ALTER TABLE muisti.totals DROP stale; DELETE FROM muisti.labels")
+    run(empty, "ALTER TABLE muisti.entries DROP aliases, DROP hashtags, DROP wikilinks")
+    run(empty, "DELETE FROM muisti.migrations WHERE number = 8; SELECT muisti.protect_tables()")
+    with bootstrap.open(empty, settings={"embedder": "none"}) as memory:
+        assert [one.target for one in memory.links(source.id)] == [target.id]
+        assert [one.id for one in memory.list(keywords=["animal"])] == [source.id]
+        assert memory.verify(deep=True).problems == ()
+
+
+def undo_documents(empty: str) -> None:
+    """Undo migration 9."""
+    run(empty, "SELECT muisti.unprotect_tables(); DROP VIEW muisti_tenant.files")
+    run(
+        empty,
+        """ALTER TABLE muisti.files DROP changed_at, DROP outside, DROP source, DROP version,
+                  DROP problem""",
+    )
+    run(empty, "DELETE FROM muisti.migrations WHERE number = 9; SELECT muisti.protect_tables()")
+
+
+def test_F5_documents_that_an_earlier_version_pushed_are_indexed(
+    empty: str, tmp_path: Path
+) -> None:
+    with bootstrap.open(tmp_path / "vault", settings={"embedder": "none"}) as memory:
+        memory.save("They swim.", title="Otters")
+    (tmp_path / "vault" / "MEMORY.md").write_text("# Seals\n\nThey bark.\n")
+    push(empty, tmp_path / "vault")
+    undo_documents(empty)
+    run(empty, "SET muisti.tenant = 1; DELETE FROM muisti.entries WHERE origin = 'document'")
+    with bootstrap.open(empty, settings={"embedder": "none"}) as memory:
+        assert [hit.memory.id for hit in memory.search("bark")] == ["MEMORY.md#seals"]
+        assert [one.path for one in memory.list_documents()] == ["MEMORY.md"]
+        assert memory.verify(deep=True).problems == ()
 
 
 def test_a_newer_schema_is_refused(empty: str, connected: Opener) -> None:
@@ -143,10 +191,10 @@ def test_a_pooler_may_give_each_transaction_another_session(connected: Opener) -
             db.execute("INSERT INTO totals (texts) VALUES (1) ON CONFLICT DO NOTHING")
         with database.read_transaction() as db:
             assert db.execute("SELECT texts FROM totals").fetchone() == (1,)
-        connection = database._get_pool().getconn()
+        connection = database.pools.primary.getconn()
         connection.execute("RESET ALL")
         connection.execute("SET SESSION AUTHORIZATION DEFAULT; UNLISTEN *")
-        database._get_pool().putconn(connection)
+        database.pools.primary.putconn(connection)
 
 
 @pytest.mark.parametrize(
@@ -177,6 +225,10 @@ def test_addresses_are_shown_without_password_and_options() -> None:
     dsn = f"postgresql://ann:{SECRET}@db.example:5433/notes?sslmode=require&password=x"
     assert describe_address(dsn) == "postgresql://ann@db.example:5433/notes"
     assert describe_address("postgresql:///notes?host=/run/pg") == "postgresql:///notes"
+    several = describe_address("postgresql://ann:secret@a:1,b:2/notes?target_session_attrs=any")
+    assert several == "postgresql://ann@a:1,b:2/notes"
+    assert describe_address("host=a,b port=5 dbname=notes") == "postgresql://a:5,b:5/notes"
+    assert describe_address("postgresql://a,b/notes") == "postgresql://a,b/notes"
 
 
 def test_tenants_do_not_see_each_other(connected: Opener) -> None:

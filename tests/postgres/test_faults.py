@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -20,6 +21,7 @@ from tests.postgres.server import make_location, start_server
 from tests.tiers import steps
 
 Verb = Callable[[Muisti, list[str]], object]
+DOCUMENT = Path(__file__).parents[2] / "SECURITY.md"
 VERBS: dict[str, Verb] = {
     "save": lambda memory, ids: memory.save("Apples are red", project="app", keywords=["fruit"]),
     "save a duplicate": lambda memory, ids: memory.save("We chose PostgreSQL for JSON."),
@@ -37,7 +39,15 @@ VERBS: dict[str, Verb] = {
     "evict": lambda memory, ids: memory.evict(1, to=0.0),
     "forget": lambda memory, ids: memory.forget(project="app", hard=True),
     "reindex": lambda memory, ids: memory.reindex(),
+    "index_path": lambda memory, ids: memory.index_path(DOCUMENT, "guide", trusted=True),
+    "move a note": lambda memory, ids: move_note(memory),
 }
+
+
+def move_note(memory: Muisti) -> None:
+    notes = memory.notebook("memories")
+    with notes.lock():
+        notes.move("dog.md", "animals/dog.md")
 
 
 @contextmanager
@@ -76,6 +86,8 @@ def look(memory: Muisti) -> object:
         dict(memory.core_get().user),
         [one.id for one in memory.list_sessions()],
         sorted(len(memory.history(one.id)) for one in found),
+        memory.list_documents(),
+        memory.notebook("memories").entries("animals"),
     )
 
 
@@ -93,6 +105,11 @@ def test_all_or_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         ids = [memory.save(text, project="" if at else "app").id for at, text in enumerate(texts)]
         memory.delete(ids[2])
         memory.append_message("irc_1", "user", "Hello")
+        if "note" in name:
+            notes = memory.notebook("memories")
+            with notes.lock():
+                notes.create("dog.md", b"The dog is called Musti")
+            memory.index_path("memories")
         memory.flush()
         return memory, ids
 
@@ -117,6 +134,7 @@ def test_all_or_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
             memory.flush()
             assert look(memory) == after, (name, step)
             assert memory.verify(deep=True).ok
+            memory.close()
             if count[0] < step:
                 break
         else:

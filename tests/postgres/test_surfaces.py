@@ -51,7 +51,21 @@ def test_commands(muisti: Command) -> None:
     assert muisti("model", "list").returncode == 0
 
 
-@pytest.mark.parametrize("command", [["sync"], ["trust"], ["index", "docs"]])
+def test_a_folder_of_documents_is_indexed_and_forgotten(muisti: Command, tmp_path: Path) -> None:
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    (docs / "deploy.md").write_text("# Deploying\n\nThe walrus pipeline runs on Fridays.\n")
+    assert muisti("index", str(docs)).returncode == 0
+    [found] = json.loads(muisti("search", "walrus", "--json").stdout)
+    assert found["memory"]["file_path"] == f"{docs}/deploy.md"
+    assert muisti("index", str(docs), "--forget").returncode == 0
+    assert json.loads(muisti("search", "walrus", "--json").stdout) == []
+    missing = muisti("index", str(tmp_path / "missing"))
+    assert missing.returncode == 1
+    assert "path cannot be read" in missing.stderr
+
+
+@pytest.mark.parametrize("command", [["sync"], ["trust"]])
 def test_commands_that_need_files_say_so(muisti: Command, command: list[str]) -> None:
     done = muisti(*command)
     assert done.returncode == 1
@@ -86,3 +100,10 @@ def test_the_rest_api_and_the_page() -> None:
         assert [hit["memory"]["id"] for hit in found.json()["results"]] == [made.json()["id"]]
         assert client.post("/api/sync").status_code == 501
         assert "Apples are red" in client.get("/").text
+        ready = client.get("/ready").json()
+        database = ready["database"]
+        assert database["isPrimary"]
+        assert (database["replicas"], database["readLagSeconds"]) == (0, None)
+        assert 1 <= database["connectionsUsed"] <= database["connections"]
+        assert ready["queuedExchanges"] == database["waitingRequests"] == 0
+        assert "\nmuisti_database_primary 1.0\n" in client.get("/metrics").text

@@ -16,6 +16,11 @@ DAMAGE = {
     "a column": "UPDATE entries SET title = 'other' WHERE origin = 'memory'",
     "a missing entry": "DELETE FROM entries WHERE origin = 'memory'",
     "a message": "UPDATE entries SET content = 'other' WHERE origin = 'message'",
+    "a section": "UPDATE entries SET content = 'other' WHERE origin = 'document'",
+    "a missing section": "DELETE FROM entries WHERE origin = 'document'",
+    "the bytes of a note": "UPDATE files SET file = 'other' WHERE source IS NOT NULL",
+    "the source of a document": "UPDATE files SET source = NULL",
+    "the version of a document": "UPDATE files SET version = 'x' WHERE source IS NOT NULL",
     "the place of a message": "UPDATE messages SET role = 'system'",
     "words": "UPDATE words SET body = body || ' other'",
     "how often": "UPDATE postings SET times = times + 1",
@@ -53,6 +58,10 @@ def test_L2_verify_finds(what: str) -> None:
         memory.start_session("app", session_id="s")
         memory.reinforce(second.id, session_id="s")
         memory.end_session("s", "done")
+        notes = memory.notebook("memories")
+        with notes.lock():
+            notes.create("dog.txt", b"The dog is called Musti")
+        memory.index_path(notes.place)
         memory.reindex_missing()
         assert memory.verify(deep=True).problems == ()
         index = memory._services.index

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from itertools import islice
 
 from muisti import Muisti
 from muisti.surfaces.rest.config import ServerConfig
@@ -22,12 +23,12 @@ def test_changes_of_others_are_reported_and_own_ones_are_not() -> None:
         batches = memory.watch_files(stop).batches(settle=0.01, wake=0.2)
         assert next(batches) == set()
         memory.save("My own")
-        assert next(batches) == set()
-        other.save("Of another")
-        assert next(batches) == {"rows"}
         with Muisti.open(make_location(), embedder="none") as stranger:
             stranger.save("Of another tenant")
-        assert next(batches) == set()
+        assert list(islice(batches, 5)) == [set()] * 5
+        other.save("Of another")
+        # Under load the notice may come later than the watch wakes up.
+        assert {"rows"} in islice(batches, 100)
         stop.set()
         assert list(batches) == []
 

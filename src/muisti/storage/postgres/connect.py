@@ -2,54 +2,91 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
-from psycopg_pool import ConnectionPool
 
-from muisti.errors import InvalidRequest, StoreUnavailable, VaultBusy
+from muisti.errors import InvalidRequest, TenantNotFound, VaultBusy, VaultReadOnly
 from muisti.model import KINDS, RATES, Kind, Sector
 from muisti.model.salience import IDLE_DAYS
 from muisti.remember.index_rows import to_microseconds
 from muisti.storage.postgres.errors import make_error, translate_errors
-from muisti.storage.postgres.migrate import LOCK, State, prepare_schema
+from muisti.storage.postgres.migrate import (
+    DROP_LOCK,
+    LOCK,
+    State,
+    newest_migration,
+    prepare_schema,
+)
+from muisti.storage.postgres.pools import (
+    CONNECT_SECONDS,
+    LAG,
+    MOST_CONNECTIONS,
+    Pool,
+    Pools,
+)
+from muisti.storage.postgres.pools import Connection as Connection  # noqa: PLC0414  # others import it from here
+from muisti.storage.postgres.quotas import read_quota
 from muisti.storage.postgres.rows import encode_text
-from muisti.storage.postgres.salience_sql import NOW, RECORDED, salience_sql
+from muisti.storage.postgres.salience_sql import ARITHMETIC, NOW, RECORDED
+from muisti.storage.salience_sql import salience_sql
 
 if TYPE_CHECKING:
     from muisti.ports import Clock
+    from muisti.storage.postgres.nearest_index import NearestIndexes
+    from muisti.storage.postgres.search_tables import SearchTables
+    from muisti.storage.snapshot.table import SearchTable
 
-MOST_CONNECTIONS = 10
-"""Connections of one process. Writers of a process wait for each other before they take one."""
-CONNECT_SECONDS = 10
-"""How long connecting may take, unless the address says otherwise."""
+DEFAULTS: Mapping[str, object] = {
+    "application_name": "muisti",
+    "connect_timeout": CONNECT_SECONDS,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 20_000,
+}
+"""Parameters of a connection, unless the address has them.
+
+A server that was cut off from the network closes no connection: without keepalives a call would
+wait for a quarter of an hour.
+"""
+READ_ONLY = "this token may only read"
 CHANNEL = "muisti_changes"
 """The channel on which every change is announced, with the tenant and who wrote it."""
 
-Connection = psycopg.Connection[tuple[Any, ...]]
 Cell = Any
 
 
 class Transaction:
     """A transaction of one thread. It begins with the first statement."""
 
-    def __init__(self, pool: ConnectionPool[Connection], *, writes: bool) -> None:
-        self.pool = pool
+    def __init__(self, *, writes: bool) -> None:
         self.writes = writes
         self.connection: Connection | None = None
+        self.pool: Pool | None = None
+        self.rows: dict[str, tuple[Any, ...]] = {}
+        """Rows of `PostgresIndex.read_shown` by ID, so that they are read only once."""
+        self.is_primary = True
+        """False on a replica."""
+        self.table: SearchTable | None = None
+        """What `SearchTables.get_table` returned, if `has_table`."""
+        self.has_table = False
 
     def end(self, *, commit: bool) -> None:
         """End the transaction, if it has begun, and give the connection back."""
         connection, self.connection = self.connection, None
-        if connection is None:
+        self.rows = {}
+        self.table, self.has_table = None, False
+        if connection is None or self.pool is None:
             return
         try:
             connection.execute("COMMIT" if commit else "ROLLBACK")
@@ -72,11 +109,42 @@ def describe_address(dsn: str) -> str:
             "must be an address such as postgresql://user@host:5432/database; "
             "write special characters of a password as %XX",
         ) from None  # libpq's message quotes the password
-    host = str(parts.get("host") or parts.get("hostaddr") or "")
-    host = "" if host.startswith("/") else host
-    port = f":{parts['port']}" if host and parts.get("port") else ""
+    hosts = str(parts.get("host") or parts.get("hostaddr") or "").split(",")
+    ports = str(parts.get("port") or "").split(",")
+    if len(ports) == 1:
+        ports *= len(hosts)  # libpq uses one port for all hosts
+    servers = ",".join(
+        f"{host}:{port}" if port else host
+        for host, port in zip(hosts, ports, strict=False)
+        if host and not host.startswith("/")
+    )
     user = f"{quote(str(parts['user']))}@" if parts.get("user") else ""
-    return f"postgresql://{user}{host}{port}/{quote(str(parts.get('dbname') or ''))}"
+    return f"postgresql://{user}{servers}/{quote(str(parts.get('dbname') or ''))}"
+
+
+def name_tenant(dsn: str, number: int) -> str:
+    """Return the address of one tenant's vault, as the one given but for the tenant."""
+    options = re.sub(
+        r"-c\s*muisti\.tenant=\S*", "", str(conninfo_to_dict(dsn).get("options") or "")
+    )
+    options = f"{options.strip()} -c muisti.tenant={number:d}".strip()
+    base, _, query = dsn.partition("?")
+    kept = [part for part in query.split("&") if part and not part.startswith("options=")]
+    return f"{base}?{'&'.join([*kept, f'options={quote(options)}'])}"
+
+
+def complete_address(dsn: str) -> str:
+    """Return what libpq connects to: the address with our defaults."""
+    given = {**DEFAULTS, **conninfo_to_dict(dsn)}
+    return make_conninfo(**{name: str(value) for name, value in given.items()})
+
+
+class Shared(NamedTuple):
+    """The connections of a server of many tenants, and what one vault may do with them."""
+
+    pools: Pools
+    tenant: int
+    writable: bool
 
 
 class Database:
@@ -87,63 +155,68 @@ class Database:
         dsn: str,
         clock: Clock,
         *,
+        shared: Shared | None = None,
         timeout: float = 30.0,
+        replica_lag: float = 0.0,
         kinds: Mapping[str, Kind] = KINDS,
         rates: Mapping[Sector, float] = RATES,
         grace_days: float = IDLE_DAYS,
     ) -> None:
+        """Shared: the connections of a server of many tenants, and which of them this one is.
+
+        Replica lag: how many seconds a replica may be behind to serve reads.
+        """
         self.address = describe_address(dsn)
         self.me = uuid.uuid4().hex
         """Tells the changes of this object from those of others."""
         self.timeout = timeout
-        self.salience = salience_sql(kinds, rates, NOW, grace_days)
-        self.salience_recorded = salience_sql(kinds, rates, RECORDED, grace_days)
-        given = conninfo_to_dict(dsn)
-        given.setdefault("connect_timeout", CONNECT_SECONDS)
-        given.setdefault("application_name", "muisti")
-        self.conninfo = make_conninfo(**{name: str(value) for name, value in given.items()})
+        self.salience = salience_sql(ARITHMETIC, kinds, rates, NOW, grace_days)
+        self.salience_recorded = salience_sql(ARITHMETIC, kinds, rates, RECORDED, grace_days)
+        self.conninfo = complete_address(dsn)
+        self.index_builder: NearestIndexes | None = None
+        """Makes indexes for large tenants; None in a single command."""
+        self.tables: SearchTables | None = None
+        """Keeps what searching needs in memory; None in a single command."""
+        self._shared = shared
+        self._closed = False
         self._clock = clock
         self._held = threading.local()
         self._writers = threading.Lock()
-        self._opening = threading.Lock()
-        self._pool: ConnectionPool[Connection] | None = None
-        self._closed = False
+        self.pools = Pools(self.conninfo, self.address, timeout=timeout, replica_lag=replica_lag)
+        if shared is not None:
+            self.pools = shared.pools
 
     @cached_property
     def state(self) -> State:
         """The state of the database. The first access connects, and migrates if needed."""
+        if self._shared is not None:
+            pools, tenant, writable = self._shared
+            with translate_errors(self.address), pools.primary.connection() as db:
+                found = prepare_schema(db, self.address, tenant)
+            return found._replace(writable=found.writable and writable)
         with (
             translate_errors(self.address),
             psycopg.connect(self.conninfo, autocommit=True) as db,
         ):
             return prepare_schema(db, self.address)
 
-    def _get_pool(self) -> ConnectionPool[Connection]:
-        """Return the pool of connections. Raises StoreUnavailable if it was closed."""
-        _ = self.state  # a wrong address or password is reported with its reason
-        with self._opening:
-            if self._closed:
-                raise StoreUnavailable(f"{self.address} has been closed; open it again")
-            if self._pool is None:
-                self._pool = ConnectionPool(
-                    self.conninfo,
-                    kwargs={"autocommit": True},
-                    min_size=1,
-                    max_size=MOST_CONNECTIONS,
-                    timeout=max(CONNECT_SECONDS, self.timeout),
-                    num_workers=1,
-                    open=False,
-                )
-                self._pool.open()
-            return self._pool
+    @property
+    def is_shared(self) -> bool:
+        """Whether it belongs to a server of many tenants."""
+        return self._shared is not None
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether `close` was called."""
+        return self._closed or self.pools.is_closed
 
     def close(self) -> None:
-        """Close all connections."""
-        with self._opening:
-            pool, self._pool = self._pool, None
-            self._closed = True
-        if pool is not None:
-            pool.close()
+        """Close all connections, unless others share them."""
+        self._closed = True
+        if self.tables is not None:
+            self.tables.stop()
+        if self._shared is None:
+            self.pools.close()
 
     # -- Transactions
 
@@ -186,49 +259,66 @@ class Database:
     def read_transaction(self) -> Iterator[Connection]:
         """Read one state of the database; within an open transaction, what that sees."""
         with self.hold() as transaction, translate_errors(self.address):
-            if transaction.connection is None:
-                mode = "ISOLATION LEVEL REPEATABLE READ READ ONLY"
-                transaction.connection = self._begin(transaction.pool, mode)
-            yield transaction.connection
+            yield transaction.connection or self._begin(transaction)
 
     @contextmanager
     def write_transaction(
-        self, timeout: float | None = None, *, announce: bool = True
+        self, timeout: float | None = None, *, announce: bool = True, exclusive: bool = True
     ) -> Iterator[Connection]:
         """Write everything in the block or nothing, alone among the writers of the tenant.
 
         Within another write transaction it becomes a part of that. Announce: tell other processes
-        that something changed. Raises VaultBusy.
+        that something changed. Exclusive: False for statements that only lock rows of their own;
+        they do not wait for other writers, and no quota is checked. Raises VaultBusy,
+        TenantNotFound, QuotaExceeded.
         """
         outer = self.transaction
         if outer is not None and outer.writes and outer.connection is not None:
             with translate_errors(self.address), outer.connection.transaction():
                 yield outer.connection
             return
+        if not exclusive:
+            with translate_errors(self.address), self._open(writes=True) as transaction:
+                db = self._begin(transaction)
+                # It excludes only that the tenant is dropped meanwhile.
+                lock = "SELECT pg_advisory_xact_lock_shared(%s, %s)"
+                db.execute(lock, (DROP_LOCK, self.state.tenant))
+                read_quota(db, self.state.tenant)
+                yield db
+            return
+        if self._shared is not None and not self._shared.writable:
+            raise VaultReadOnly(READ_ONLY)
         wait = self.timeout if timeout is None else timeout
         until = time.monotonic() + wait
         if not self._writers.acquire(timeout=wait):
             raise VaultBusy(f"{self.address}: another thread has written for {wait:g} seconds")
         try:
             with translate_errors(self.address), self._open(writes=True) as transaction:
-                db = transaction.connection = self._begin(transaction.pool, "")
+                db = self._begin(transaction)
                 left = max(1, int(1000 * (until - time.monotonic())))
                 db.execute(f"SET LOCAL lock_timeout = {left}", prepare=False)
                 db.execute("SELECT pg_advisory_xact_lock(%s, %s)", (LOCK, self.state.tenant))
                 db.execute("SET LOCAL lock_timeout = 0", prepare=False)
+                quota = read_quota(db, self.state.tenant)
                 yield db
+                if quota.is_limited:
+                    quota.check(read_quota(db, self.state.tenant))
                 if announce:
-                    told = f"{self.state.tenant} {self.me}"
-                    db.execute("SELECT pg_notify(%s, %s)", (CHANNEL, told))
+                    self.announce(db)
         finally:
             self._writers.release()
+
+    def announce(self, db: Connection) -> None:
+        """Tell other processes that something changed, when the transaction is committed."""
+        told = f"{self.state.tenant} {self.me}"
+        db.execute("SELECT pg_notify(%s, %s)", (CHANNEL, told))
 
     @contextmanager
     def _open(self, *, writes: bool) -> Iterator[Transaction]:
         """Make a transaction that of this thread, and end it."""
         outer = self.transaction
         with translate_errors(self.address):
-            transaction = Transaction(self._get_pool(), writes=writes)
+            transaction = Transaction(writes=writes)
             self._held.transaction = transaction
             try:
                 yield transaction
@@ -239,38 +329,86 @@ class Database:
             finally:
                 self._held.transaction = outer
 
-    def _begin(self, pool: ConnectionPool[Connection], mode: str) -> Connection:
-        """Begin a transaction on a connection that works, which the server may have closed.
+    def _begin(self, transaction: Transaction) -> Connection:
+        """Begin a transaction on a server that may serve it.
 
         Everything that a statement depends on is set in the transaction, not in the session: a
         pooler in front of the server may give each transaction another session.
         """
-        tenant, extension, _ = self.state
+        tenant, _, extension, _ = (
+            self.state
+        )  # a wrong address or password is reported with its reason
         now = to_microseconds(self._clock.now())
+        mode = "" if transaction.writes else "ISOLATION LEVEL REPEATABLE READ READ ONLY"
+        if transaction.writes and self._shared is not None and not self._shared.writable:
+            mode = "READ ONLY"
         sql = (
             f'BEGIN {mode}; SET LOCAL search_path = muisti_tenant, muisti, "{extension}"; '
             f"SET LOCAL muisti.tenant = '{tenant:d}'; SET LOCAL muisti.now = '{now:d}'; "
-            "SET LOCAL jit = off; SET LOCAL hnsw.iterative_scan = relaxed_order; "
-            "SET LOCAL hnsw.ef_search = 500"
+            "SET LOCAL jit = off; SET LOCAL random_page_cost = 1.1; "
+            "SET LOCAL hnsw.iterative_scan = relaxed_order; SET LOCAL hnsw.ef_search = 500; "
         )
+        if transaction.writes:  # the tenant is looked up with its quota
+            transaction.connection, _ = self._begin_on(self.pools.primary, sql)
+            transaction.pool = self.pools.primary
+            return transaction.connection
+        sql += f"SELECT tenant, ({LAG}) FROM muisti.tenants WHERE tenant = {tenant:d}"
+        servers = [(self.pools.primary, sql)]
+        if self.pools.replica_lag:
+            has_schema = f"(SELECT max(number) FROM muisti.migrations) >= {newest_migration():d}"
+            servers.insert(0, (self.pools.replica, f"{sql} AND {has_schema}"))
+        for pool, sql in servers:
+            try:
+                transaction.connection, found = self._begin_on(pool, sql)
+            except psycopg.errors.UndefinedTable:
+                if pool is self.pools.primary:
+                    raise
+                continue  # a replica that does not have the schema yet
+            transaction.pool = pool
+            if found and self.pools.may_read(found[1]):
+                transaction.is_primary = found[1] is None
+                return transaction.connection
+            transaction.end(commit=False)
+        raise TenantNotFound()
+
+    def _begin_on(self, pool: Pool, sql: str) -> tuple[Connection, tuple[Any, ...] | None]:
+        """Run statements on a connection that works, which the server may have closed.
+
+        Return it with the last row.
+        """
         for _ in range(MOST_CONNECTIONS + 1):
             connection = pool.getconn()
             try:
-                connection.execute(sql.encode(), prepare=False)
-                return connection
+                cursor = connection.execute(sql.encode(), prepare=False)
+                while cursor.nextset():
+                    pass
+                return connection, cursor.fetchone() if cursor.description else None
             except psycopg.OperationalError as error:
                 connection.close()
                 pool.putconn(connection)
                 failure = error
+                if self.tables is not None:
+                    self.tables.drop()  # the server may have been restored from a backup
+            except psycopg.Error:
+                connection.rollback()
+                pool.putconn(connection)
+                raise
         raise make_error(failure, self.address)
 
 
 def fetch(
-    db: Connection, sql: str, values: Sequence[Cell] | Mapping[str, Cell] = ()
+    db: Connection,
+    sql: str,
+    values: Sequence[Cell] | Mapping[str, Cell] = (),
+    *,
+    binary: bool = False,
 ) -> list[tuple[Any, ...]]:
-    """Return all rows of a statement. A NUL in a value, which no stored text has, matches none."""
+    """Return all rows of a statement. A NUL in a value, which no stored text has, matches none.
+
+    Binary: cells are sent as bytes, which are shorter for vectors.
+    """
     try:
-        return db.execute(sql.encode(), values).fetchall()
+        return db.execute(sql.encode(), values, binary=binary).fetchall()
     except psycopg.DataError as error:
         if error.sqlstate is not None:  # the server refused it
             raise
@@ -278,7 +416,7 @@ def fetch(
             encoded: Any = {name: _encode(value) for name, value in values.items()}
         else:
             encoded = [_encode(value) for value in values]
-        return db.execute(sql.encode(), encoded).fetchall()
+        return db.execute(sql.encode(), encoded, binary=binary).fetchall()
 
 
 def _encode(value: Cell) -> Cell:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from muisti.model import Memory, Tier
 from muisti.model.memory import PLACE
+from muisti.ports.search import Frequencies
 from muisti.storage.postgres.connect import Database, fetch
 from muisti.storage.postgres.rows import FROM_ENTRIES, IS_MEMORY, decode_memory, to_int
 from muisti.text.simhash import compute_bands, hamming_distance
@@ -17,6 +18,7 @@ class PostgresDuplicates:
 
     _db: Database
     _columns: str
+    frequencies: Callable[[Sequence[str]], Frequencies]
 
     def find_same_content(self, memory: Memory) -> Memory | None:
         """Return the oldest memory with this content and validity, or None."""
@@ -90,8 +92,15 @@ class PostgresDuplicates:
                 found.append(dict(fetch(db, _BY_NUMBER, place)) if near else {})
         return found
 
+    def count_texts(self, words: Sequence[str], memories: int) -> Mapping[str, int]:
+        """Return in how many texts each of these words occurs."""
+        return self.frequencies(words).counts
+
     def find_with_any_word(
-        self, searches: Sequence[tuple[Memory, Sequence[str]]], limit: int
+        self,
+        searches: Sequence[tuple[Memory, Sequence[str]]],
+        limit: int,
+        most_bits: Sequence[int] = (),
     ) -> list[dict[str, str]]:
         """Return the memories with any of the words, for each of many searches."""
         wanted = list({word for _, words in searches for word in words})

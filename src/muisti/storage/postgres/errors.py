@@ -45,7 +45,9 @@ def make_error(error: Exception, where: str) -> MuistiError:
         return InvalidRequest("text", error.object[error.start], reason)
     if isinstance(error, psycopg.DataError) and "NUL" in str(error):
         return InvalidRequest("text", "\0", "contains a NUL; remove it")
-    told = _summarize(error)
+    primary = error.diag.message_primary if isinstance(error, psycopg.Error) else None
+    # The first line has no values of a statement.
+    told = (primary or str(error).strip() or type(error).__name__).splitlines()[0]
     if isinstance(error, PoolTimeout):
         return StoreUnavailable(
             f"{where}: no connection was free or could be made in time; "
@@ -63,9 +65,3 @@ def make_error(error: Exception, where: str) -> MuistiError:
     if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
         return StoreUnavailable(f"{where}: the connection failed ({told})")
     return VaultError(f"{where}: the database refused a statement ({told})")
-
-
-def _summarize(error: Exception) -> str:
-    """Return the first line of what the server said. It has no values of a statement."""
-    primary = error.diag.message_primary if isinstance(error, psycopg.Error) else None
-    return (primary or str(error).strip() or type(error).__name__).splitlines()[0]

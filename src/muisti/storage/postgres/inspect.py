@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from muisti.storage.postgres.connect import CONNECT_SECONDS, MOST_CONNECTIONS, describe_address
+from muisti.model import Problem
+from muisti.storage.postgres.claims import find_given_up
+from muisti.storage.postgres.connect import describe_address
 from muisti.storage.postgres.errors import translate_errors
 from muisti.storage.postgres.migrate import (
     OLDEST_PGVECTOR,
     OLDEST_SERVER,
-    load_migrations,
+    newest_migration,
+    parse_version,
     read_version,
 )
+from muisti.storage.postgres.pools import CONNECT_SECONDS, MOST_CONNECTIONS
 
 NEEDED = ["SELECT", "INSERT", "UPDATE", "DELETE"]
 
@@ -46,13 +49,15 @@ class ServerState(NamedTuple):
     """Whether a push is not complete."""
 
     newest_schema: int
+    problems: tuple[str, ...] = ()
+    """What failed too often and is not tried again."""
     oldest_server: int = OLDEST_SERVER
     pool: int = MOST_CONNECTIONS
 
     @property
     def is_pgvector_old(self) -> bool:
         """Whether pgvector is too old."""
-        return _parse(self.pgvector) < OLDEST_PGVECTOR
+        return parse_version(self.pgvector) < OLDEST_PGVECTOR
 
 
 def inspect_database(dsn: str) -> ServerState:
@@ -64,13 +69,17 @@ def inspect_database(dsn: str) -> ServerState:
     with translate_errors(address), psycopg.connect(conninfo, autocommit=True) as db:
         row = db.execute(_STATE).fetchone()
         assert row is not None
-        version, newest = read_version(db), max(load_migrations())
+        version, newest = read_version(db), newest_migration()
         rights: tuple[str, ...] = ()
         memories, is_partial = 0, False
+        problems: list[Problem] = []
         if version:
             rights = tuple(f"{right} on {table}" for table, right in db.execute(_RIGHTS, [NEEDED]))
             if not rights and version == newest:
-                [(memories, is_partial)] = db.execute(_COUNTS).fetchall()
+                with db.transaction():  # a pooler may give the next one another session
+                    db.execute(_TENANT)
+                    [(memories, is_partial)] = db.execute(_COUNTS).fetchall()
+                    problems = find_given_up(db)
         role, used, available, may_create, read_only, count, most = row
         return ServerState(
             address=address,
@@ -87,6 +96,7 @@ def inspect_database(dsn: str) -> ServerState:
             memories=memories,
             is_partial=is_partial,
             newest_schema=newest,
+            problems=tuple(problem.reason for problem in problems),
         )
 
 
@@ -99,14 +109,10 @@ pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean,
 current_setting('max_connections')::integer
     - current_setting('superuser_reserved_connections')::integer"""
 _RIGHTS = """SELECT format('muisti.%%I', relname), needed FROM pg_class c, unnest(%s::text[]) needed
-WHERE relnamespace = 'muisti'::regnamespace AND relkind = 'r' AND relname <> 'migrations'
-AND relname <> 'tenants' AND NOT has_table_privilege(c.oid, needed) ORDER BY 1, 2"""
-_COUNTS = """SELECT
-(SELECT count(*)::integer FROM muisti.memories WHERE tenant = t.number AND NOT archived),
-coalesce((SELECT partial FROM muisti.vault WHERE tenant = t.number), false)
-FROM (SELECT coalesce(nullif(current_setting('muisti.tenant', true), '')::integer, 1) AS number) t
-"""
-
-
-def _parse(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in re.findall(r"\d+", version)[:2])
+WHERE relnamespace = 'muisti'::regnamespace AND relkind = 'r'
+AND relname NOT IN ('migrations', 'models', 'tenants', 'stored', 'tokens', 'audit', 'requests')
+AND NOT has_table_privilege(c.oid, needed) ORDER BY 1, 2"""
+_TENANT = """SELECT set_config('muisti.tenant',
+coalesce(nullif(current_setting('muisti.tenant', true), ''), '1'), true)"""
+_COUNTS = """SELECT (SELECT count(*)::integer FROM muisti_tenant.memories WHERE NOT archived),
+coalesce((SELECT partial FROM muisti_tenant.vault), false)"""

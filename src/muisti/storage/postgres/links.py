@@ -21,6 +21,16 @@ class PostgresLinks:
         with self._db.read_transaction() as db:
             return [decode_link(row) for row in fetch(db, _LINKS, (list(ids), list(ids)))]
 
+    def find_labelled(self, label: str, values: Sequence[str] | None) -> list[str]:
+        """Return the IDs of memories with any of these values of a label, or with any value."""
+        chosen = "" if values is None else "AND value = ANY(%s)"
+        sql = f"""SELECT id FROM entries
+            WHERE n IN (SELECT n FROM labels WHERE field = %s {chosen})
+            AND origin = 'memory' AND deleted_at IS NULL ORDER BY created_at DESC, id DESC"""
+        with self._db.read_transaction() as db:
+            rows = fetch(db, sql, [label] if values is None else [label, list(values)])
+        return [id_ for (id_,) in rows]
+
     def successors(self, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
         """Return the IDs of the memories that supersede each of these, the latest last."""
         with self._db.read_transaction() as db:

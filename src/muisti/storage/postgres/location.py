@@ -9,7 +9,8 @@ from muisti.errors import Unsupported
 from muisti.storage.postgres.connect import Database, fetch
 
 if TYPE_CHECKING:
-    from muisti.ports import ChangeQueue, FileWatch, Notebook
+    from muisti.ports import ChangeQueue, Clock, FileWatch, Notebook
+    from muisti.storage.postgres.store import PostgresStore
 
 NO_FILES = "a vault in a database has no files; open a vault in a folder"
 
@@ -17,15 +18,19 @@ NO_FILES = "a vault in a database has no files; open a vault in a folder"
 class PostgresLocation:
     """Implements the port Location."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, store: PostgresStore, clock: Clock) -> None:
         self._db = database
+        self._store = store
+        self._clock = clock
 
     def __str__(self) -> str:
         return self._db.address
 
     @property
     def name(self) -> str:
-        """The name of the database."""
+        """The name of the database; in a server of many tenants, that of the tenant."""
+        if self._db.is_shared:
+            return self._db.state.tenant_name
         return self._db.address.rpartition("/")[2] or "postgresql"
 
     @property
@@ -39,10 +44,11 @@ class PostgresLocation:
             pass
 
     def disk_usage(self) -> int:
-        """Return the bytes of memories, versions and conversations."""
+        """Return the bytes of memories, versions, conversations, notes and documents."""
         sql = """SELECT (SELECT coalesce(sum(octet_length(file)), 0) FROM memories)
                  + (SELECT coalesce(sum(octet_length(file)), 0) FROM versions)
-                 + (SELECT coalesce(sum(octet_length(content)), 0) FROM lines)"""
+                 + (SELECT coalesce(sum(octet_length(content)), 0) FROM lines)
+                 + (SELECT coalesce(sum(octet_length(file)), 0) FROM files)"""
         with self._db.read_transaction() as db:
             return int(fetch(db, sql)[0][0])
 
@@ -57,5 +63,7 @@ class PostgresLocation:
         raise Unsupported("queue_changes", NO_FILES)
 
     def notebook(self, folder: str) -> Notebook:
-        """Raise Unsupported."""
-        raise Unsupported("notebook", NO_FILES)
+        """Return the notebook in a folder of the vault."""
+        from muisti.storage.postgres.notebook import PostgresNotebook  # rarely needed
+
+        return PostgresNotebook(self._db, self._store, self._clock, folder)

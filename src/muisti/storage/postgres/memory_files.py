@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
@@ -35,8 +35,16 @@ class MemoryFiles:
 
     # -- Writing
 
-    def create(self, db: Connection, memories: Sequence[Memory]) -> dict[str, Memory]:
-        """Create files. Return the memories as they are stored. Raises Conflict."""
+    def create(
+        self,
+        db: Connection,
+        memories: Sequence[Memory],
+        extra: Mapping[str, Mapping[str, str | tuple[str, ...]]],
+    ) -> dict[str, Memory]:
+        """Create files. Return the memories as they are stored. Raises Conflict.
+
+        Extra: further front-matter keys, by the memory's ID.
+        """
         if not memories:
             return {}
         sql = "SELECT id FROM memories WHERE id = ANY(%s) AND NOT archived"
@@ -49,7 +57,7 @@ class MemoryFiles:
         written = {}
         for memory, path in zip(memories, paths, strict=True):
             written[memory.id] = replace(memory, file_path=path)
-        files = [self._format.encode_memory(memory) for memory in written.values()]
+        files = [self._format.encode_memory(one, extra.get(one.id)) for one in written.values()]
         days = [memory.created_at.date() for memory in written.values()]
         db.execute(
             """INSERT INTO memories (id, path, created_on, file, revision)

@@ -61,13 +61,22 @@ class PostgresMessages:
 
     def sources(self) -> list[DocumentSource]:
         """Return the indexed files and folders."""
-        sql = "SELECT path, source, project, trusted, 0, s.user FROM sources s ORDER BY path"
+        sql = """SELECT path, source, project, trusted,
+                 (SELECT count(*) FROM files f WHERE f.source = s.path), s.user
+                 FROM sources s ORDER BY path"""
         with self._db.read_transaction() as db:
             return [DocumentSource(*row) for row in fetch(db, sql)]
 
     def list_documents(self, paths: Sequence[str] | None = None) -> list[IndexedDocument]:
-        """Return nothing: a server reads no documents from its disk."""
-        return []
+        """Return the indexed documents, or those with these paths, sorted by path."""
+        sql = """SELECT f.path, f.version, f.source, coalesce(s.project, ''), coalesce(s.user, '')
+                 FROM files f LEFT JOIN sources s ON s.path = f.source
+                 WHERE f.source IS NOT NULL
+                 AND (%(paths)s::text[] IS NULL OR f.path = ANY(%(paths)s))
+                 ORDER BY f.path"""
+        values = {"paths": None if paths is None else list(paths)}
+        with self._db.read_transaction() as db:
+            return [IndexedDocument(*row) for row in fetch(db, sql, values)]
 
 
 _MESSAGE = "m.message_id, m.chat, m.role, e.content, m.at, m.type, m.meta, e.project, e.user"

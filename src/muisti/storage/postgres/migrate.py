@@ -10,20 +10,31 @@ from typing import NamedTuple
 import psycopg
 from psycopg import errors
 
-from muisti.errors import IndexTooNew, VaultReadOnly, VaultUnusable
+from muisti.errors import (
+    IndexTooNew,
+    InvalidRequest,
+    TenantNotFound,
+    VaultReadOnly,
+    VaultUnusable,
+)
 
 OLDEST_SERVER = 15
 """The first version that runs views with the rights of their user."""
 OLDEST_PGVECTOR = (0, 8)
 """The first version that searches an index further if a filter excludes too many rows."""
+FIRST_PROTECTED = 2
+"""The migration from which on row-level security keeps tenants apart."""
 LOCK = 1836412777
 """The first number of every advisory lock of muisti; the second is the tenant, or 0."""
+DROP_LOCK = LOCK + 2
+"""That of a lock which keeps a tenant from being dropped. Many can hold it."""
 
 
 class State(NamedTuple):
     """What a session has to know about the database."""
 
     tenant: int
+    tenant_name: str
     extension_schema: str
     """The schema that pgvector is in."""
     writable: bool
@@ -40,18 +51,32 @@ def load_migrations() -> dict[int, str]:
     return dict(sorted(found.items()))
 
 
-def prepare_schema(db: psycopg.Connection, where: str) -> State:
+def newest_migration() -> int:
+    """Return the number of the schema that this version of muisti uses."""
+    return max(load_migrations())
+
+
+def parse_version(version: str) -> tuple[int, ...]:
+    """Return the first two numbers of a version."""
+    return tuple(int(part) for part in re.findall(r"\d+", version)[:2])
+
+
+def prepare_schema(db: psycopg.Connection, where: str, tenant: int | None = None) -> State:
     """Create or update the schema if needed, and return the state of the database.
 
+    Tenant: its number; None for the one of the address, or the first. The owner of the schema makes
+    the tenant of its address, if it is new.
+
     Raises IndexTooNew if a newer muisti has written it, VaultUnusable if the server or pgvector is
-    too old or missing, VaultReadOnly if the schema cannot be written, and psycopg.Error.
+    too old or missing, VaultReadOnly if the schema cannot be written, TenantNotFound, and
+    psycopg.Error.
     """
     version = db.info.server_version // 10_000
     if version < OLDEST_SERVER:
         raise VaultUnusable(
             f"{where} is PostgreSQL {version}; muisti needs {OLDEST_SERVER} or later"
         )
-    newest = max(load_migrations())
+    newest = newest_migration()
     current = read_version(db)
     if current > newest:
         raise IndexTooNew(
@@ -71,14 +96,31 @@ def prepare_schema(db: psycopg.Connection, where: str) -> State:
         raise VaultUnusable(
             f"{where} has no pgvector any more; run `CREATE EXTENSION vector` there"
         )
-    schema, extension, tenant, read_only = row
-    if tuple(int(part) for part in re.findall(r"\d+", extension)[:2]) < OLDEST_PGVECTOR:
+    schema, extension, setting, read_only = row
+    if parse_version(extension) < OLDEST_PGVECTOR:
         oldest = ".".join(map(str, OLDEST_PGVECTOR))
         raise VaultUnusable(
             f"{where} has pgvector {extension}; muisti needs {oldest} or later: install it, then "
             "run `ALTER EXTENSION vector UPDATE`"
         )
-    return State(int(tenant or 1), schema, not read_only)
+    if setting and not (re.fullmatch(r"[0-9]{1,10}", setting) and 0 < int(setting) < 2**31):
+        raise InvalidRequest("muisti.tenant", setting, "must be the number of a tenant")
+    number = int(setting or 1) if tenant is None else tenant
+    with db.transaction():
+        db.execute("SELECT set_config('muisti.tenant', %s, true)", (str(number),))
+        name = f"tenant-{number}"
+        known = "SELECT name FROM muisti.tenants WHERE tenant = %s"
+        if (found := db.execute(known, (number,)).fetchone()) is not None:
+            name = found[0]
+        else:
+            may_add = "SELECT has_table_privilege('muisti.tenants', 'INSERT')"
+            if tenant is not None or read_only or db.execute(may_add).fetchone() != (True,):
+                raise TenantNotFound()
+            db.execute(
+                "INSERT INTO muisti.tenants (tenant, name) VALUES (%s, %s) ON CONFLICT DO NOTHING",
+                (number, name),
+            )
+    return State(number, name, schema, not read_only)
 
 
 def read_version(db: psycopg.Connection) -> int:
@@ -101,11 +143,14 @@ def _migrate(db: psycopg.Connection, where: str) -> None:
                     """CREATE TABLE IF NOT EXISTS muisti.migrations (number integer PRIMARY KEY,
                        applied_at timestamptz NOT NULL DEFAULT now())"""
                 )
+            if current >= FIRST_PROTECTED:
+                db.execute("SELECT muisti.unprotect_tables()")  # so that it sees all rows
             for number, sql in load_migrations().items():
                 if number > current:
                     db.execute("SET LOCAL search_path = muisti, public")
                     db.execute(sql.encode(), prepare=False)
                     db.execute("INSERT INTO muisti.migrations (number) VALUES (%s)", (number,))
+            db.execute("SELECT muisti.protect_tables()")
     except (errors.UndefinedFile, errors.FeatureNotSupported) as error:
         raise VaultUnusable(
             f"{where} has no pgvector: install it on the server (package postgresql-N-pgvector)"

@@ -19,6 +19,7 @@ from muisti.ports.rows import IndexChanges
 from muisti.ports.services import VaultFormat
 from muisti.settings import Settings
 from muisti.storage.postgres.connect import Connection, Database, fetch
+from muisti.storage.postgres.documents import PostgresDocuments
 from muisti.storage.postgres.index import PostgresIndex
 from muisti.storage.postgres.memory_files import make_reference
 from muisti.storage.postgres.pushed_files import PushedFiles
@@ -35,7 +36,10 @@ _MEMORIES = f"""SELECT id, archived, path, file FROM memories
 WHERE (id, archived) > (%s, %s) ORDER BY id, archived LIMIT {PAGE}"""
 _VERSIONS = f"""SELECT memory_id, at, merged, file FROM versions
 WHERE (memory_id, at) > (%s, %s) ORDER BY memory_id, at LIMIT {PAGE}"""
-_FILES = f"SELECT path, owner, file FROM files WHERE path > %s ORDER BY path LIMIT {PAGE}"
+_OF_VAULT = "NOT outside AND right(path, 1) <> '/'"
+"""Of files: not copies of documents elsewhere, and not folders, which have no bytes."""
+_FILES = f"""SELECT path, owner, file FROM files WHERE path > %s AND {_OF_VAULT}
+ORDER BY path LIMIT {PAGE}"""
 
 
 class PostgresMover:
@@ -45,12 +49,14 @@ class PostgresMover:
         self,
         database: Database,
         index: PostgresIndex,
+        documents: PostgresDocuments,
         settings: Settings,
         vault_format: VaultFormat,
         layout: VaultLayout,
     ) -> None:
         self._db = database
         self._index = index
+        self._documents = documents
         self._layout = layout
         self._files = PushedFiles(vault_format, layout)
         self._lines = PushedLines(index, settings, layout)
@@ -125,6 +131,10 @@ class PostgresMover:
             self._index.apply(IndexChanges(removed=removed))
         return number
 
+    def index_documents(self) -> None:
+        """Index the notes and documents among the files."""
+        self._documents.update_all()
+
     def write_queue(self, exchanges: Sequence[Exchange]) -> None:
         """Add exchanges that wait for extraction. The next process takes them over."""
         with self._db.write_transaction() as db:
@@ -139,8 +149,9 @@ class PostgresMover:
 
     def count_files(self) -> int:
         """Return about how many files the vault has."""
-        sql = """SELECT (SELECT count(*) FROM memories) + (SELECT count(*) FROM versions)
-                 + (SELECT count(*) FROM files) + (SELECT count(DISTINCT owner) FROM core)"""
+        sql = f"""SELECT (SELECT count(*) FROM memories) + (SELECT count(*) FROM versions)
+                  + (SELECT count(*) FROM files WHERE {_OF_VAULT})
+                  + (SELECT count(DISTINCT owner) FROM core)"""
         with self._db.read_transaction() as db:
             return int(fetch(db, sql)[0][0]) + len(self._lines.list_paths(db))
 

@@ -189,10 +189,11 @@ class PushedFiles:
         if file.path.startswith(HISTORY) and owner is None:
             id_ = file.path.split("/")[1]  # it is removed with the versions of this memory
         db.execute(
-            """INSERT INTO files (path, owner, id, file) VALUES (%s, %s, %s, %s)
+            """INSERT INTO files (path, owner, id, file, changed_at)
+               VALUES (%s, %s, %s, %s, coalesce(%s, (extract(epoch FROM now()) * 1000000)::bigint))
                ON CONFLICT (tenant, path) DO UPDATE SET owner = excluded.owner, id = excluded.id,
-               file = excluded.file""",
-            (file.path, owner, id_, file.data),
+               file = excluded.file, changed_at = excluded.changed_at""",
+            (file.path, owner, id_, file.data, to_int(file.changed_at)),
         )
 
     def _write_core(self, db: Connection, file: VaultFile) -> None:
@@ -270,8 +271,8 @@ class PushedFiles:
         for id_, at, merged in _read_all(db, "versions", "memory_id, at, merged", "memory_id, at"):
             if not exists(make_reference(id_, to_time(at), merged=merged)):
                 gone.append(("versions WHERE memory_id = %s AND at = %s", (id_, at)))
-        for (path,) in _read_all(db, "files", "path", "path"):
-            if not exists(path):
+        for path, outside in _read_all(db, "files", "path, outside", "path"):
+            if not outside and not exists(path):
                 gone.append(("files WHERE path = %s", (path,)))
         for (owner,) in fetch(db, "SELECT DISTINCT owner FROM core"):
             if not exists(self._layout.make_core_path(owner)):

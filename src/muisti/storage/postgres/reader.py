@@ -43,7 +43,7 @@ class PostgresReader:
     _db: Database
     _columns: str
 
-    def _condition(self, where: Filter) -> Condition:
+    def make_condition(self, where: Filter) -> Condition:
         """Return the condition for a filter. Call within a transaction."""
         raise NotImplementedError
 
@@ -70,6 +70,9 @@ class PostgresReader:
         self, ids: Sequence[str], *, include_deleted: bool = False, any_origin: bool = False
     ) -> list[Memory]:
         """Return the memories with these IDs, in the given order."""
+        known = self._db.transaction.rows if self._db.transaction is not None else {}
+        if include_deleted and any_origin and all(id_ in known for id_ in ids):
+            return [decode_memory(known[id_]) for id_ in ids]
         sql = "m.id = ANY(%s)"
         sql += "" if any_origin else f" AND {IS_MEMORY}"
         sql += "" if include_deleted else " AND m.deleted_at IS NULL"
@@ -81,7 +84,7 @@ class PostgresReader:
     ) -> list[Memory]:
         """Return one page of the memories that match the filter."""
         with self._db.read_transaction():
-            sql, values = self._condition(where)
+            sql, values = self.make_condition(where)
             sql = f"{IS_MEMORY} AND {sql}"
             if order in ("salience", "salience_asc"):
                 return self._select_by_salience(sql, [*values, limit, offset], order)
@@ -106,7 +109,7 @@ class PostgresReader:
         hits = """(SELECT n, count(*) AS hits FROM labels
             WHERE field = 'keyword' AND value = ANY(%s) GROUP BY n HAVING count(*) >= %s) k"""
         with self._db.read_transaction():
-            sql, values = self._condition(where)
+            sql, values = self.make_condition(where)
             return self._read_memories(
                 f"""{IS_MEMORY} AND {sql} ORDER BY k.hits DESC, m.created_at DESC, m.id DESC
                     LIMIT %s""",
@@ -129,7 +132,7 @@ class PostgresReader:
                 AND (m.session_id IS NOT NULL OR m.path = %s)"""
             values = [memory.origin.value, memory.session_id, memory.file_path]
         with self._db.read_transaction() as db:
-            condition, further = self._condition(where)
+            condition, further = self.make_condition(where)
             # The row's created_at, not the memory's: it orders messages of the same time.
             row = fetch(db, "SELECT created_at FROM entries WHERE id = %s", (memory.id,))
             at = row[0][0] if row else to_int(memory.created_at)
@@ -149,7 +152,7 @@ class PostgresReader:
             if beside:
                 rows = fetch(db, _SIDES, (list(beside),))
                 sides |= {id_: (before, after) for id_, before, after in rows}
-            sql, values = self._condition(where)
+            sql, values = self.make_condition(where)
             query = _CANDIDATES.format(condition=sql, salience=self._db.salience)
             rows = fetch(db, query, (*values, [*ids, *beside]))
         found = {}

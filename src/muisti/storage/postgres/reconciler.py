@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection
 from typing import Any
 
 from muisti.errors import Unsupported
-from muisti.model import DocumentSource, Problem, SyncReport, VerifyReport
+from muisti.lifecycle.document_sources import find_indexed, make_added_event, update_source
+from muisti.model import DocumentSource, Event, EventName, Problem, SyncReport, VerifyReport
 from muisti.ports import Progress
+from muisti.ports.change_set import ChangeSet
 from muisti.ports.rows import MemoryRow, TextRow, Words
+from muisti.ports.store import Clock
 from muisti.storage.postgres.connect import Connection, Database, fetch
+from muisti.storage.postgres.documents import find_document_differences
 from muisti.storage.postgres.memory_files import read_all_written
 from muisti.storage.postgres.rows import decode_text
 from muisti.storage.postgres.store import PostgresStore
@@ -20,16 +25,19 @@ from muisti.storage.postgres.verify import (
 )
 
 _NO_FILES = "a vault in a database has no files to sync; its index is always current"
-_NO_DOCUMENTS = "a vault in a database does not index files; open a vault in a folder"
 _DIFFERS = "the index differs from the store; run `muisti reindex`"
 
 
 class PostgresReconciler:
-    """Implements the port Reconciler. Rows are not edited outside muisti."""
+    """Implements the port Reconciler. Rows are not edited outside muisti.
 
-    def __init__(self, store: PostgresStore, database: Database) -> None:
+    Files that are indexed are copied into the database, which has no access to them later.
+    """
+
+    def __init__(self, store: PostgresStore, database: Database, clock: Clock) -> None:
         self._store = store
         self._db = database
+        self._clock = clock
 
     def sync(
         self,
@@ -43,7 +51,7 @@ class PostgresReconciler:
         raise Unsupported("sync", _NO_FILES)
 
     def has_outside_sources(self) -> bool:
-        """Return False: there are no documents."""
+        """Return False: copies of documents are not read again."""
         return False
 
     def rebuild(self, progress: Progress | None = None) -> SyncReport:
@@ -63,13 +71,14 @@ class PostgresReconciler:
         """
         with self._db.read_transaction() as db:
             memories, events = count_stored(db)
-            expected = self._store.project_all()
+            expected, documents = self._store.project_all()
             problems = self._store.find_broken()
             different = find_text_differences(db, expected.memories, expected.texts)
             if deep:
                 different += find_row_differences(db, expected.memories, expected.texts)
                 if expected.journal is not None:
                     different += find_journal_differences(db, expected.journal)
+                different += find_document_differences(db, documents)
                 different += find_word_differences(db)
                 different += find_vector_problems(db)
         if progress is not None:
@@ -88,16 +97,41 @@ class PostgresReconciler:
         trusted: bool | None,
         user: str | None = None,
     ) -> DocumentSource:
-        """Raise Unsupported: a server must not read its own disk for a client."""
-        raise Unsupported("index_path", _NO_DOCUMENTS)
+        """Copy a file or a folder of documents from the disk of this process, and index it.
+
+        Of files that were copied before, those that changed are copied again. Notes are indexed as
+        they are. None keeps the earlier value. Raises InvalidRequest.
+        """
+        documents = self._store.documents
+        source_path = documents.format.resolve_source(path)
+        with self._store.lock():
+            known = documents.get_named().get(source_path)
+            wanted = update_source(known, source_path, source, project, trusted=trusted, user=user)
+            if wanted != known:
+                event = make_added_event(wanted, self._clock.now())
+                self._store.commit(ChangeSet(events=[event]))
+            changed = documents.copy_source(wanted) if os.path.isabs(source_path) else []
+            if wanted != known:
+                documents.update_source(wanted)
+            elif changed:
+                documents.update_paths(changed)
+            return documents.get_named().get(source_path, wanted)
 
     def forget_path(self, path: str) -> DocumentSource:
-        """Raise Unsupported: documents are files."""
-        raise Unsupported("forget_path", _NO_DOCUMENTS)
+        """Stop indexing a file or a folder, and delete its copies. Raises InvalidRequest."""
+        documents = self._store.documents
+        with self._store.lock():
+            known = documents.get_named()
+            workspace = [one.path for one in documents.format.list_workspace_sources()]
+            wanted = find_indexed(path, known, workspace, documents.format.resolve_source)
+            event = Event(EventName.DOCUMENTS_DROPPED, self._clock.now(), data={"path": wanted})
+            self._store.commit(ChangeSet(events=[event]))
+            documents.update_source(known[wanted])
+            return known[wanted]
 
     def sources(self) -> list[DocumentSource]:
-        """Return nothing: there are no documents."""
-        return []
+        """Return the document sources; those of the workspace first, if they have documents."""
+        return self._store.documents.list_sources()
 
 
 def count_stored(db: Connection) -> tuple[int, int]:
@@ -115,12 +149,16 @@ def find_text_differences(
     written = {memory.id: memory for memory in read_all_written(db)}
     if written != {row.memory.id: row.memory for row in memories}:
         different.append("memories")
-    stored = {
-        id_: (decode_text(content), path, created)
-        for id_, content, path, created in fetch(db, _TEXTS)
-    }
-    if stored != {row.id: (row.content, row.path, row.created_at) for row in texts}:
-        different.append("messages")
+    for origin, part in (("message", "messages"), ("document", "sections of documents")):
+        stored = {
+            id_: (decode_text(content), *cells)
+            for id_, content, *cells in fetch(db, _TEXTS, (origin,))
+        }
+        expected = {
+            row.id: (row.content, row.path, row.created_at) for row in texts if row.origin == origin
+        }
+        if stored != expected:
+            different.append(part)
     words: dict[str, Any] = {id_: Words(*cells) for id_, *cells in fetch(db, _WORDS)}
     wanted = {row.memory.id: row.words for row in memories}
     wanted |= {row.id: row.words for row in texts if any(row.words)}
@@ -129,9 +167,8 @@ def find_text_differences(
     return different
 
 
-_TEXTS = "SELECT id, content, path, created_at FROM entries WHERE origin = 'message'"
-_WORDS = """SELECT m.id, w.title, w.labels, w.body FROM words w JOIN entries m USING (n)
-WHERE m.origin <> 'document'"""
+_TEXTS = "SELECT id, content, path, created_at FROM entries WHERE origin = %s"
+_WORDS = "SELECT m.id, w.title, w.labels, w.body FROM words w JOIN entries m USING (n)"
 
 
 def find_vector_problems(db: Connection) -> list[str]:

@@ -25,7 +25,7 @@ class PostgresReview:
 
     _db: Database
 
-    def _condition(self, where: Filter) -> Condition:
+    def make_condition(self, where: Filter) -> Condition:
         """Return the condition for a filter. Call within a transaction."""
         raise NotImplementedError
 
@@ -62,9 +62,9 @@ class PostgresReview:
 
     def _build(self, where: Filter, target: Filter) -> tuple[str, str, list[Any]]:
         """Return the tables and conditions for memories and for links, and their values."""
-        unconfirmed, its_values = self._condition(replace(where, trusted=False))
-        source, source_values = self._condition(where)
-        other, other_values = self._condition(target)
+        unconfirmed, its_values = self.make_condition(replace(where, trusted=False))
+        source, source_values = self.make_condition(where)
+        other, other_values = self.make_condition(target)
         memories = f"{_MEMORIES} WHERE {IS_MEMORY} AND {unconfirmed} AND {_CURRENT}"
         links = f"""links l JOIN {_MEMORIES.replace("entries m", "entries m ON m.id = l.source")}
             WHERE l.proposed AND {IS_MEMORY} AND {source} AND {_CURRENT}

@@ -110,7 +110,7 @@ def _encode(field: Field, value: Any) -> Any:
 
 def decode_memory(row: Sequence[Any]) -> Memory:
     """Return the memory in a row of `make_columns`. The query may select more columns."""
-    values = dict(zip(_NAMES, row, strict=False))
+    values = dict(zip(READ_NAMES, row, strict=False))
     for name, decode in _DECODERS:
         values[name] = decode(values[name])
     links = json.loads(values["links"]) if values["links"] else ()
@@ -143,7 +143,8 @@ def _find_decoder(field: Field) -> Callable[[Any], Any] | None:
     return tuple if field.value_type is ValueType.LIST else None
 
 
-_NAMES = tuple(field.name for field in _READ)
+READ_NAMES = tuple(field.name for field in _READ)
+"""The fields in the columns of `make_columns`."""
 _WRITTEN_NAMES = tuple(field.name for field in STORED.values())
 _DECODERS = tuple(
     (field.name, decode) for field in _READ if (decode := _find_decoder(field)) is not None

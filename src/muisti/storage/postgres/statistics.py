@@ -42,6 +42,7 @@ class PostgresStatistics:
                 embedding_model=spaces[0].identity.model if spaces else None,
                 waiting_count=spaces[-1].missing if spaces else count_embeddable(db),
                 problems=(),
+                database=self._db.pools.status(db),
             )
 
     def find_long_sessions(self, length: int, among: Sequence[str] | None = None) -> list[str]:
@@ -67,8 +68,11 @@ class PostgresStatistics:
             return int(fetch(db, sql, (least,))[0][0])
 
     def problems(self) -> list[Problem]:
-        """Return nothing: rows are not edited outside muisti."""
-        return []
+        """Return the documents that cannot be searched. Rows are not edited outside muisti."""
+        sql = """SELECT path, problem FROM files WHERE source IS NOT NULL AND problem <> ''
+                 ORDER BY path"""
+        with self._db.read_transaction() as db:
+            return [Problem(*row) for row in fetch(db, sql)]
 
     def live_bytes(self) -> int:
         """Return the size of the files and vectors of all memories that are not deleted."""

@@ -4,22 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
+from functools import cached_property, partial
 
 from muisti.lifecycle.journal_projection import (
     assign_messages,
     project_events,
     remove_from_event,
 )
-from muisti.model import CORE_SECTIONS, CoreMemory, Event, Memory, Message, Problem
+from muisti.model import (
+    CORE_SECTIONS,
+    CoreMemory,
+    Event,
+    EventName,
+    Memory,
+    Message,
+    Problem,
+)
+from muisti.ports.change_set import ChangeSet, Committed
 from muisti.ports.rows import IndexChanges, TextRow
 from muisti.ports.services import VaultFormat
-from muisti.ports.store import ChangeSet, Clock, Committed, Removal, Stored, StoredVersion
+from muisti.ports.store import Clock, Removal, Stored, StoredVersion
 from muisti.remember.index_rows import project_memory
 from muisti.settings import Settings
 from muisti.storage.checked_values import check_text, copy_event, to_message_line
 from muisti.storage.postgres import conversations, journal
+from muisti.storage.postgres.claims import SharedWork, find_given_up
 from muisti.storage.postgres.connect import Connection, Database, fetch
+from muisti.storage.postgres.documents import (
+    PostgresDocuments,
+    ProjectedDocument,
+    assign_documents,
+)
 from muisti.storage.postgres.index import PostgresIndex
 from muisti.storage.postgres.memory_files import MemoryFiles
 from muisti.storage.postgres.queue import PostgresQueue
@@ -39,37 +54,63 @@ class PostgresStore:
         clock: Clock,
         vault_format: VaultFormat,
     ) -> None:
-        self.queue = PostgresQueue(database)
+        self.queue = PostgresQueue(database, settings.extract_queue)
+        self.work = SharedWork(database)
         self._db = database
         self._index = index
         self._settings = settings
         self._clock = clock
+        self._format = vault_format
         self._files = MemoryFiles(vault_format)
+        self._is_checked = False
+
+    @cached_property
+    def documents(self) -> PostgresDocuments:
+        """The documents, which are rows of files."""
+        return PostgresDocuments(self._db, self._index, self._format.documents)
 
     # -- The index
 
     def prepare(self, *, wait: bool) -> None:
-        """Connect. The index is always current: it is written with the store."""
-        _ = self._db.state
+        """Connect, and build the index again if a migration needs that.
+
+        Apart from this, the index is always current: it is written with the store.
+        """
+        if self._is_checked or not self._db.state.writable:
+            return
+        stale = "SELECT 1 FROM totals WHERE stale"
+        with self._db.read_transaction() as db:
+            is_stale = bool(fetch(db, stale))
+        if is_stale:
+            with self._db.write_transaction() as db:
+                if fetch(db, stale):  # another process may have done it meanwhile
+                    self.repair()
+        self._is_checked = True
 
     def repair(self) -> None:
         """Build the index again from the rows of the store."""
-        with self._db.write_transaction():
-            self._index.rebuild(self.project_all())
+        with self._db.write_transaction() as db:
+            changes, documents = self.project_all()
+            assign_documents(db, documents)
+            self._index.rebuild(changes)
 
-    def project_all(self) -> IndexChanges:
-        """Return the rows of everything that is stored."""
+    def project_all(self) -> tuple[IndexChanges, list[ProjectedDocument]]:
+        """Return the rows of everything that is stored, and what they are of documents."""
         with self._db.read_transaction() as db:
-            return IndexChanges(
-                memories=[project_memory(memory) for memory in self._files.all(db)],
-                texts=conversations.project_conversations(db),
-                journal=project_events(
-                    journal.read_events(db),
-                    self._index,
-                    restart=True,
-                    grace_days=self._settings.salience_decay_days,
-                ),
+            folded = project_events(
+                journal.read_events(db),
+                self._index,
+                restart=True,
+                grace_days=self._settings.salience_decay_days,
             )
+            named = [source for source in folded.sources.values() if source is not None]
+            documents = self.documents.project_all(named)
+            texts = [
+                *conversations.project_conversations(db),
+                *(row for document in documents for row in document.rows),
+            ]
+            memories = [project_memory(memory) for memory in self._files.all(db)]
+            return IndexChanges(memories, texts=texts, journal=folded), documents
 
     @contextmanager
     def lock(self, timeout: float | None = None) -> Iterator[None]:
@@ -89,7 +130,7 @@ class PostgresStore:
         events = [copy_event(event) for event in changes.events]
         lines = [to_message_line(message) for message in changes.messages]
         with self._db.write_transaction() as db:
-            written = self._files.create(db, changes.created)
+            written = self._files.create(db, changes.created, changes.extra)
             for memory, into in changes.merged:
                 self._files.keep_merged(db, memory, into, now)
             written |= self._files.update(db, changes.updated, events, now)
@@ -108,6 +149,9 @@ class PostgresStore:
             if lines:
                 texts = conversations.append_lines(db, changes.messages[0].conversation, lines)
             journal.append_events(db, events)
+            for event in events:
+                if event.name == EventName.EXTRACTED and "exchange" in event.data:
+                    self.queue.finish(db, str(event.data["exchange"]))
             removed = [memory.id for memory in changes.archived] + list(changes.erased)
             left = [memory for id_, memory in written.items() if id_ not in removed]
             grace = self._settings.salience_decay_days
@@ -209,8 +253,9 @@ class PostgresStore:
             return journal.read_events(db, memory_id)
 
     def problems(self) -> list[Problem]:
-        """Return nothing: rows are not edited outside muisti."""
-        return []
+        """Return what is no longer tried: exchanges to extract, and texts to embed."""
+        with self._db.read_transaction() as db:
+            return find_given_up(db)
 
     def find_broken(self) -> list[Problem]:
         """Return a problem for each memory whose bytes are not those of its row."""
