@@ -1,4 +1,7 @@
-"""Links between memories (contract H1, H2). A link is stored in the front matter of its source."""
+"""Links between memories (contract H1, H2). A link is stored in the front matter of its source.
+
+Wikilinks in a text are links too; `muisti.lifecycle.wikilinks` finds them.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from muisti.errors import InvalidRequest
+from muisti.lifecycle.wikilinks import find_links
 from muisti.model import Event, EventName, Graph, Link, LinkSource, LinkType, Memory
 from muisti.model.validity import compute_link_end, get_start, is_end_of_link
 from muisti.ports import ChangeSet, Services, Stored, Update
@@ -51,11 +55,11 @@ def unlink(services: Services, source: str, target: str, type_: LinkType) -> Non
         stored = require_stored(services, source)
         gone = _find_link(stored.memory.links, type_, target)
         if gone is None:
-            raise InvalidRequest(
-                "link",
-                f"{type_.value} {target}",
-                "does not exist; `muisti links` lists the links of a memory",
-            )
+            in_text = [one for one in find_links(services, [source]) if one.target == target]
+            reason = "does not exist; `muisti links` lists the links of a memory"
+            if _find_link(in_text, type_, target):
+                reason = "is a wikilink in the text of the memory; remove it there"
+            raise InvalidRequest("link", f"{type_.value} {target}", reason)
         updates = []
         if type_ is LinkType.SUPERSEDES and not gone.proposed and services.index.get(target):
             old = require_stored(services, target)
@@ -110,7 +114,8 @@ def find_successor(services: Services, memory_id: str) -> Memory | None:
 def list_links(services: Services, memory_id: str) -> list[Link]:
     """Return the links from and to a memory, oldest first. Raises MemoryNotFound."""
     require_memory(services, memory_id)
-    return services.index.get_links([memory_id])
+    with services.index.snapshot():
+        return find_links(services, [memory_id])
 
 
 def build_graph(services: Services, memory_id: str, depth: int = 1) -> Graph:
@@ -127,7 +132,7 @@ def build_graph(services: Services, memory_id: str, depth: int = 1) -> Graph:
         frontier = [memory_id]
         for _ in range(depth):
             neighbours: dict[str, None] = {}
-            for one in services.index.get_links(frontier):
+            for one in find_links(services, frontier):
                 found[one.source, one.type, one.target] = one
                 neighbours |= dict.fromkeys((one.source, one.target))
             beyond = [memory_id for memory_id in neighbours if memory_id not in reached]
@@ -271,10 +276,9 @@ def parse_link_type(name: str) -> LinkType:
 
 
 def parse_link_source(name: str) -> LinkSource:
-    """Parse the name of a link source. Raises InvalidRequest."""
-    try:
-        return LinkSource(str(name).strip().lower())
-    except ValueError:
-        raise InvalidRequest(
-            "extracted_by", name, f"must be one of {', '.join(LinkSource)}"
-        ) from None
+    """Parse the name of a link source that callers may give. Raises InvalidRequest."""
+    given = {str(source): source for source in LinkSource if source is not LinkSource.WIKILINK}
+    source = given.get(str(name).strip().lower())
+    if source is None:
+        raise InvalidRequest("extracted_by", name, f"must be one of {', '.join(given)}")
+    return source

@@ -8,6 +8,7 @@ import click
 
 from muisti.model import LinkType
 from muisti.model.validity import is_outdated
+from muisti.recall.filters import ALL
 from muisti.surfaces.cli import render
 from muisti.surfaces.cli.shared import (
     Time,
@@ -89,23 +90,43 @@ def unlink(source: str, type_: str, target: str, vault: str | None, as_json: boo
 
 
 @click.command()
-@click.argument("memory_id", metavar="ID")
+@click.argument("memory_id", metavar="[ID]", required=False)
+@click.option(
+    "--unresolved", is_flag=True, help="List wikilinks of all memories that lead to no memory."
+)
 @common_options
-def links(memory_id: str, vault: str | None, as_json: bool) -> None:
+def links(memory_id: str | None, unresolved: bool, vault: str | None, as_json: bool) -> None:
     """List a memory's links.
 
-    Confirm a suggested link with `muisti link`, reject it with `muisti unlink`.
+    Confirm a suggested link with `muisti link`, reject it with `muisti unlink`. A `[[wikilink]]` in
+    the text is a link if a memory has this title, alias or ID.
     """
+    if unresolved == (memory_id is not None):
+        raise click.UsageError("Pass the ID of a memory, or --unresolved.")
+    if memory_id is None:
+        with open_vault(vault) as memory:
+            missing = memory.unresolved_links(project=ALL, user=ALL)
+        if as_json:
+            print_json(missing)
+        elif missing:
+            render.print_unresolved(missing)
+        else:
+            note("Every wikilink leads to a memory.")
+        return
     with open_vault(vault) as memory:
         whole = resolve_id(memory, memory_id)
         found = memory.links(whole)
         graph = memory.graph(whole)
+        nowhere = [name for name, target in memory.wikilinks(whole).items() if target is None]
     if as_json:
         print_json(found)
     elif found:
         render.print_links(graph)
     else:
         note(f"No links. Add one: muisti link {whole[-8:]} builds_on OTHER")
+    if nowhere:
+        names = ", ".join(f"[[{render.replace_unprintable(name)}]]" for name in nowhere)
+        note(f"No memory has the title or alias: {names}")
 
 
 @click.command()

@@ -18,6 +18,7 @@ from muisti.surfaces.rest.schemas_maintenance import (
     NewLink,
     SupersedeRequest,
     SupersedingMemory,
+    UnresolvedLink,
 )
 from muisti.surfaces.rest.schemas_search import RelatedQuery, SearchResult
 
@@ -30,6 +31,13 @@ def list_links(memory: MemoryDep, memory_id: Id, query: ScopeDep) -> list[Link]:
     """List the links from and to a memory, oldest first."""
     found = memory.links(memory_id, **query.given_fields())
     return [Link.model_validate(one) for one in found]
+
+
+@router.get("/api/unresolved-links", responses=document_errors("item"))
+def list_unresolved_links(memory: MemoryDep, query: ScopeDep) -> list[UnresolvedLink]:
+    """List the wikilinks in memories that lead to no memory, those of the latest memory first."""
+    found = memory.unresolved_links(**query.given_fields())
+    return [UnresolvedLink.model_validate(one) for one in found]
 
 
 @router.post(
