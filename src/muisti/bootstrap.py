@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -57,6 +57,7 @@ UNCHECKED = (
 )
 Location = str | os.PathLike[str] | None
 Opened = TypeVar("Opened")
+Searched = TypeVar("Searched", bound="Search")
 
 
 @overload
@@ -85,7 +86,7 @@ def open(
 def open(
     location: Location = None,
     *,
-    role: Literal["library", "cli", "server", "mcp", "warm"] = "library",
+    role: Literal["library", "cli", "server", "mcp", "warm", "worker"] = "library",
     create: bool | None = None,
     settings: Mapping[str, ValueOrList] | None = None,
     project: str = "",
@@ -147,25 +148,27 @@ def open(
         found = is_foreign(root, location) if foreign is None else foreign
         is_stranger = found and not is_trusted(root)
         vault_settings = load_settings(root, arguments=arguments, foreign=is_stranger)
-        if not is_stranger and role != "hook":
+        if not is_stranger and role != "hook" and not vault_settings.read_only:
             note_use(root)
         if project and not vault_settings.project:
             vault_settings = replace(vault_settings, project=project)
         back_end = FilesBackEnd(root, vault_settings, clock or SystemClock(), disk)
+    others = back_end.services.settings.vaults.split(",")
+    also = [resolve_other(root, one.strip()) for one in others if one.strip()]
     back_end.services.use_threads = defaults.use_threads
     back_end.services.use_all_cores = defaults.use_all_cores
     back_end.services.build_snapshots = defaults.build_snapshots
     if role == "hook":
         from muisti.engine.search import Search
 
-        return back_end.clean_up_after(Search(back_end.services, root))
+        return add_vaults(back_end.clean_up_after(Search(back_end.services, root)), also, role)
     if role == "search":
         from muisti.engine.reader import Reader
 
         reader = back_end.clean_up_after(Reader(back_end.services, root))
         back_end.check_settings()
         back_end.prepare(answer_first=defaults.answer_first)
-        return reader
+        return add_vaults(reader, also, role)
     from muisti.engine import Muisti
 
     memory = back_end.clean_up_after(Muisti(back_end.services, root))
@@ -175,6 +178,39 @@ def open(
         memory.resume_extraction()
     if defaults.warm_up:
         memory.warm_up()
+    return add_vaults(memory, also, role)
+
+
+def resolve_other(root: Path, location: str) -> str:
+    """Return the location of another vault. A path is relative to the folder of this one."""
+    if "://" in location:
+        return location
+    return os.path.normpath(root / os.path.expanduser(location))
+
+
+def add_vaults(memory: Searched, locations: Sequence[str], role: str = "cli") -> Searched:
+    """Let reads of an open vault also look into others, and return it.
+
+    They are named by the user, like the location of `open`. None is created; each is opened when it
+    is first read.
+    """
+    own = str(memory.root)
+    more = memory.others.locations if memory.others is not None else ()
+    wanted = [one for one in (*more, *locations) if one != own]
+    if not wanted:
+        return memory
+    from muisti.engine.other_vaults import OtherVaults
+
+    settings = {"vaults": ""}
+
+    def open_other(location: str) -> Search:
+        if role == "hook":
+            return open(location, role="hook", settings=settings)
+        if role == "search":
+            return open(location, role="search", settings=settings)
+        return open(location, role="cli", create=False, settings=settings)
+
+    memory.others = OtherVaults(wanted, open_other)
     return memory
 
 
@@ -209,12 +245,19 @@ class BackEnd:
         """Remove what was only needed while the vault was open."""
 
     def check_settings(self) -> None:
-        """Raises SettingsError if the embedder or the extractor cannot work. Loads no model."""
-        from muisti.models.embedders.factory import check_settings as check_embedder
-        from muisti.models.language.factory import check_settings as check_extractor
+        """Raises SettingsError if the embedder or the extractor cannot work. Loads no model.
 
-        check_embedder(self.services.settings)
-        check_extractor(self.services.settings)
+        The defaults can. Importing them would delay a search by words, which needs neither.
+        """
+        settings, defaults = self.services.settings, Settings()
+        if (settings.embedder, settings.model) != (defaults.embedder, defaults.model):
+            from muisti.models.embedders.chain import split_chain
+
+            split_chain(settings)
+        if settings.extractor != defaults.extractor:
+            from muisti.models.language.factory import check_settings as check_extractor
+
+            check_extractor(settings)
 
     def make_embedders(self) -> Embedders:
         """Return the embedders."""
@@ -282,7 +325,8 @@ class FilesBackEnd(BackEnd):
     def __init__(self, root: Path, settings: Settings, clock: Clock, disk: Disk | None) -> None:
         self._root = root
         self._disk = disk
-        self.writable = settings.vault_trusted and is_writable(root)
+        is_locked = not settings.vault_trusted or settings.read_only
+        self.writable = not is_locked and is_writable(root)
         self._index_folder = root / ".muisti"
         if not settings.vault_trusted:  # its index may say anything
             self._index_folder = make_index_folder()

@@ -13,6 +13,7 @@ from muisti.bootstrap_postgres import PostgresBackEnd, check_address
 from muisti.errors import InvalidRequest, VaultNotFound, VaultNotTrusted
 from muisti.lifecycle import moving
 from muisti.locations import find_database
+from muisti.model import Problem
 from muisti.settings import IN_MEMORY, find_vault, is_foreign, load_settings
 from muisti.storage.clock import SystemClock
 from muisti.storage.files.init import is_vault
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
     from muisti.ports import Progress
     from muisti.ports.services import Services
 
+_NOT_COPIED = (
+    "its documents are not in the vault and were not copied: run `muisti index` with this path "
+    "and --vault for the database"
+)
 _ADDRESS = "must be an address such as postgresql://user@host/database"
 
 
@@ -61,7 +66,13 @@ def push(store: str, vault: Location = None, *, progress: Progress | None = None
         report = moving.push(folder, mover, address, progress)
         vectors = moving.copy_vectors(files.vectors, rows.vectors, rows.store.lock, progress)
         mover.finish()
-    return replace(report, vectors=vectors)
+        stored = {source.path: source.documents for source in rows.reconciler.sources()}
+        missing = [
+            Problem(source.path, _NOT_COPIED)
+            for source in files.reconciler.sources()
+            if source.documents and not stored.get(source.path)
+        ]
+    return replace(report, vectors=vectors, problems=(*report.problems, *missing))
 
 
 def pull(store: str, folder: Location, *, progress: Progress | None = None) -> MoveReport:

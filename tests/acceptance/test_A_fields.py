@@ -24,7 +24,7 @@ from tests.conftest import Opener
 
 THEN = datetime(2026, 1, 31, 12, 30, tzinfo=UTC)
 SAMPLES: dict[str, Any] = {
-    "content": "The harbour office opens at eight.", "title": "Opening hours", "kind": "summary", "sector": Sector.EMOTIONAL,
+    "content": "The harbour office opens at eight.", "title": "Opening hours", "aliases": ("Office hours", "a: b"), "kind": "summary", "sector": Sector.EMOTIONAL,
     "tier": Tier.GLOBAL, "project": "harbour", "user": "anna@example.com", "agent": "claude-code 2.1", "session_id": "s-1",
     "source": "letter", "importance": 0.75, "salience": 0.25, "summary": "Opens at\neight", "keywords": ("hours", "a: b"),
     "categories": ("Opening times", "city: harbour"),

@@ -147,7 +147,8 @@ def test_B5_a_reader_catches_up_with_a_stale_index_without_waiting(
 
 @pytest.mark.parametrize("role", ["admin", "", "Library"])
 def test_A4_an_unknown_role_is_refused(vault: Path, role: str) -> None:
-    with pytest.raises(InvalidRequest, match="role.*library, cli, search, warm, server, mcp, hook"):
+    known = "library, cli, search, warm, server, worker, mcp, hook"
+    with pytest.raises(InvalidRequest, match=f"role.*{known}"):
         bootstrap.open(vault, role=role)  # type: ignore[call-overload]
     assert not vault.exists()
 

@@ -163,7 +163,7 @@ def test_J7_a_folder_of_plain_markdown_is_imported(memory: Muisti, tmp_path: Pat
     assert memory.import_memories(notes, kind="note", project="old") == 2
     assert {m.title: m.keywords for m in memory.list(project="old")} == {
         "One": (),
-        "Tagged": ("x", "y"),
+        "two": ("x", "y", "sub"),
     }
 
 
@@ -199,3 +199,30 @@ def test_J7_export_narrows(memory: Muisti) -> None:
     memory.save("Of nobody")
     exported = json.loads(memory.export_memories(format="json", project="web"))
     assert [item["content"] for item in exported] == ["Of the web"]
+
+
+def test_J7_an_import_of_another_program_is_reported_and_can_be_repeated(
+    memory: Muisti, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("source")
+    notes = folder / "brain"
+    (notes / ".obsidian").mkdir(parents=True)
+    (notes / "Otters.md").write_text(
+        "---\nrating: 5\n---\nOtters sleep. See [[Bees]] and [[Gone]]."
+    )
+    (notes / "Bees.md").write_text("Bees dance. #insect")
+    (notes / "Empty.md").write_text("")
+    turn = {"uuid": "m", "sender": "human", "text": "Hello there"}
+    chats = folder / "conversations.json"
+    chats.write_text(json.dumps([{"uuid": "c", "name": "Hi", "chat_messages": [turn]}]))
+    report = memory.import_from(notes)
+    assert (report.format, report.imported, report.links) == ("obsidian", 2, 1)
+    assert [one.reason for one in report.problems] == ["is empty"]
+    assert [one.reason for one in report.unresolved] == ["Gone"]
+    assert memory.import_from(chats).messages == 1
+    assert [message.content for message in memory.window("claude_c")] == ["Hello there"]
+    again = memory.import_from(notes)
+    assert (again.imported, again.existing, again.links) == (0, 2, 0)
+    assert memory.import_from(chats).existing_messages == 1
+    assert memory.search_by_keywords(["insect"])[0].title == "Bees"
+    assert memory.verify(deep=True).ok

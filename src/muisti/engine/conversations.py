@@ -23,7 +23,7 @@ from muisti.model import (
 from muisti.recall.filters import ALL, FilterOptions, Mode, is_among, to_filter
 from muisti.recall.lookups import validate_limit
 from muisti.remember import conversations
-from muisti.remember.summaries import SUMMARY
+from muisti.remember.summaries import ALL_MESSAGES, SUMMARY
 from muisti.remember.validate import validate_line, validate_project, validate_user
 from muisti.text.redact import check_name
 
@@ -80,7 +80,7 @@ class Conversations(Embedding):
     def window(
         self,
         conversation: str,
-        limit: int = 20,
+        limit: int | None = 20,
         *,
         whole: bool = False,
         project: str | None = None,
@@ -88,10 +88,11 @@ class Conversations(Embedding):
     ) -> list[Message]:
         """Return the latest messages of a conversation since its last session break, oldest first.
 
-        `whole` includes what came before the break, and the breaks. Raises InvalidRequest, and
-        SessionNotFound if the conversation belongs to another project or user than the given one.
+        `limit=None` returns all of them; `whole` includes what came before the break, and the
+        breaks. Raises InvalidRequest, and SessionNotFound if the conversation belongs to another
+        project or user than the given one.
         """
-        validate_limit(limit)
+        most = ALL_MESSAGES if limit is None else validate_limit(limit)
         if project is not None or user is not None:
             known = None
             if isinstance(conversation, str):
@@ -103,7 +104,7 @@ class Conversations(Embedding):
         messages: list[Message] = []
         if isinstance(conversation, str):
             messages = self._read(
-                lambda services: services.index.window(conversation, limit, whole=whole)
+                lambda services: services.index.window(conversation, most, whole=whole)
             )
         if not messages:
             self._check_conversation(conversation)
@@ -219,9 +220,12 @@ class Conversations(Embedding):
     ) -> DocumentSource:
         """Index a Markdown file, or all in a folder, section by section, and keep it up to date.
 
-        The files stay where they are. `source` is the name that results show, by default the file's
-        name. An argument that is not given is unchanged; at first there is no project and no user,
-        so that all see it, and the text is unconfirmed. Raises InvalidRequest.
+        The files stay where they are. A database gets a copy of the text, and a new one with each
+        call: it does not read the files by itself. There, `memories` is the folder of notes.
+
+        `source` is the name that results show, by default the file's name. An argument that is not
+        given is unchanged; at first there is no project and no user, so that all see it, and the
+        text is unconfirmed. Raises InvalidRequest.
         """
         if source is not None:
             source = validate_line("source", source, 200).strip()

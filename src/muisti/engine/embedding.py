@@ -8,13 +8,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Concatenate
 
-from muisti.engine.runtime import P, R
 from muisti.engine.search import Search
 from muisti.errors import EmbedderProblem
-from muisti.model import Memory
 from muisti.ports.waiting import limit_wait
 
 if TYPE_CHECKING:
+    from muisti.engine.runtime import P, R
+    from muisti.model import Memory
     from muisti.ports import Progress, Services
     from muisti.remember.embedding_worker import EmbeddingWorker
 
@@ -63,7 +63,7 @@ class Embedding(Search):
     def _embed_missing(self) -> None:
         """Embed what is missing, if it is little; otherwise in the background."""
         with suppress(EmbedderProblem):  # the results have it as `degraded`
-            self._read_index(lambda _: self._embedding_worker.catch_up())
+            self._embedding_worker.catch_up()
 
     def _embed_later(self) -> None:
         """Start embedding in the background: appending a message does not wait for it."""

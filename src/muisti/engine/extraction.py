@@ -17,12 +17,8 @@ from muisti.lifecycle.links import end_replaced
 from muisti.lifecycle.sessions import make_scope_error, start_session
 from muisti.model import CoreMemory, Exchange, Extracted, Memory, Metrics, Utterance
 from muisti.ports import Services
-from muisti.remember.extraction_worker import (
-    EVERYWHERE,
-    ExtractionWorker,
-    extract_from,
-    to_drafts,
-)
+from muisti.remember.extracted import EVERYWHERE, extract_from, to_drafts
+from muisti.remember.extraction_worker import ExtractionWorker
 from muisti.remember.identity import make_id
 from muisti.remember.validate import (
     validate_line,

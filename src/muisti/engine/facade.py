@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 
 from muisti.deprecation import renamed_methods
+from muisti.engine.background import Background
 from muisti.engine.conversations import Conversations
-from muisti.engine.extraction import Extraction
 from muisti.engine.forgetting import Forgetting
-from muisti.engine.lifecycle import Lifecycle
 from muisti.engine.maintenance import Maintenance
 from muisti.engine.prompts import Prompts
 from muisti.engine.reader import Reader
@@ -23,12 +22,11 @@ from muisti.settings import ValueOrList
 class Muisti(
     Reader,
     Conversations,
-    Extraction,
+    Background,
     Prompts,
     Review,
     Sessions,
     Forgetting,
-    Lifecycle,
     Maintenance,
 ):
     """An open vault, safe to use from several threads.

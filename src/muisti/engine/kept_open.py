@@ -66,6 +66,7 @@ class KeptOpen:
         services.settings = replace(settings, project=settings.project or project)
         memory = type(self._memory)(services, self._memory.root)
         memory.__dict__["_recall_log"] = self._recalls
+        memory.others = self._memory.others
         return memory
 
     def record_recalls(self) -> None:

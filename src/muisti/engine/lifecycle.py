@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Unpack
+from typing import Unpack, cast
 
 from muisti.engine.search import Search
 from muisti.lifecycle import links, retention, visible
 from muisti.lifecycle.history import list_merged, unmerge
-from muisti.model import Filter, Graph, HistoryEntry, Link, Memory, UpkeepReport
-from muisti.recall.filters import ScopeOptions
+from muisti.model import (
+    Filter,
+    Graph,
+    HistoryEntry,
+    Link,
+    Memory,
+    UnresolvedLink,
+    UpkeepReport,
+)
+from muisti.recall.filters import FilterOptions, ScopeOptions
 from muisti.recall.lookups import check_page
 
 Listed = list
@@ -58,6 +67,31 @@ class Lifecycle(Search):
         outside the scope; SessionNotFound.
         """
         return self._read(visible.list_visible_links, memory_id, self._make_scope(scope))
+
+    def find_links(self, memory_ids: Sequence[str], **scope: Unpack[ScopeOptions]) -> Listed[Link]:
+        """Return the links that begin or end at any of these memories, each once, oldest first.
+
+        With a scope, without links to memories outside it. Unknown IDs are left out. Raises
+        SessionNotFound.
+        """
+        return self._read(visible.find_visible_links, memory_ids, self._make_scope(scope))
+
+    def wikilinks(self, memory_id: str, **scope: Unpack[ScopeOptions]) -> dict[str, str | None]:
+        """Return the ID of the memory that each `[[wikilink]]` in a memory's text leads to.
+
+        None for one that leads to no memory, or to none in the scope. Raises MemoryNotFound, also
+        for one outside the scope; SessionNotFound.
+        """
+        return self._read(visible.find_visible_targets, memory_id, self._make_scope(scope))
+
+    def unresolved_links(self, **scope: Unpack[ScopeOptions]) -> Listed[UnresolvedLink]:
+        """Return the `[[wikilinks]]` that lead to no memory, those of the latest memory first.
+
+        Of the memories that `list` returns in this scope. They become links when a memory gets that
+        title or alias. Raises SessionNotFound.
+        """
+        where = self._make_filter(cast("FilterOptions", scope))
+        return self._read(visible.list_visible_unresolved, where)
 
     def supersede(self, old_id: str, new_id: str) -> Memory:
         """Replace an outdated memory with a new one, and return the outdated one.

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import threading
+from typing import TYPE_CHECKING
 
 from muisti.engine.runtime import Runtime
-from muisti.model import Filter, Problem, QueueStatus
-from muisti.ports import FileWatch, Notebook
+from muisti.model import Filter
 from muisti.recall.filters import ALL
 from muisti.recall.scope import find_hint
+
+if TYPE_CHECKING:
+    from muisti.model import Problem, QueueStatus
+    from muisti.ports import FileWatch, Notebook
 
 
 class VaultInfo(Runtime):
@@ -57,7 +61,7 @@ class VaultInfo(Runtime):
     def notebook(self, folder: str) -> Notebook:
         """Return the text files that an agent keeps in a folder of the vault.
 
-        Raises Unsupported if the vault has no files.
+        Raises Unsupported if the vault is in memory.
         """
         return self._services.location.notebook(folder)
 

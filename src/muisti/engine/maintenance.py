@@ -1,24 +1,24 @@
-"""Statistics, import, export, sync, reindexing and verification."""
+"""Statistics, duplicates, import, export, sync, reindexing and verification."""
 
 from __future__ import annotations
 
+import functools
 import logging
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Unpack
+from typing import Any, Unpack
 
 from muisti.engine.search import Search
 from muisti.errors import EmbedderProblem
 from muisti.lifecycle.sessions import find_long_sessions
-from muisti.model import Stats, SyncReport, VerifyReport
+from muisti.model import DuplicatePair, ImportReport, Memory, Stats, SyncReport, VerifyReport
 from muisti.model.argument_names import to_field_names
 from muisti.ports import Progress
 from muisti.recall.filters import FilterOptions, reject_source
 from muisti.recall.lookups import check_page
 from muisti.remember.embedding_worker import embed_missing
-from muisti.remember.importing import import_memories
 
 log = logging.getLogger("muisti")
 
@@ -45,12 +45,32 @@ class Maintenance(Search):
 
         Raises InvalidRequest, SessionNotFound.
         """
+        memories = self._select_exported(options)
+        return self._services.import_export.dump(memories, format)
+
+    def export_folder(
+        self,
+        target: str | os.PathLike[str],
+        *,
+        format: str = "obsidian",
+        **options: Unpack[FilterOptions],
+    ) -> int:
+        """Write all memories, or those that match the filter, to a new folder for another program.
+
+        Returns how many files were written. Raises InvalidRequest, also if the folder exists and
+        is not empty, and SessionNotFound.
+        """
+        memories = self._select_exported(options)
+        folder = Path(target).expanduser()
+        return self._services.import_export.dump_folder(memories, format, folder)
+
+    def _select_exported(self, options: FilterOptions) -> list[Memory]:
+        """Return the memories that match the filter, the oldest first."""
         reject_source(options)
         where = self._make_filter(options, all_sessions=True)
-        memories = self._read(
+        return self._read(
             lambda services: services.index.select(where, order="created_at", limit=None)
         )
-        return self._services.import_export.dump(memories, format)
 
     def import_memories(
         self,
@@ -67,11 +87,81 @@ class Maintenance(Search):
         All get the kind if one is given, also as `category`. Imported memories are unconfirmed
         unless `trusted` is set. Raises ImportFailed; then nothing is imported.
         """
-        source = Path(source_path).expanduser()
-        kind = to_field_names({"kind": kind, "category": category})["kind"]
-        return self._write(
-            import_memories, source, kind=kind, project=project, trusted=trusted, progress=progress
+        report = self._import(
+            source_path,
+            None,
+            progress,
+            kind=to_field_names({"kind": kind, "category": category})["kind"],
+            project=project,
+            trusted=trusted,
+            strict=True,
         )
+        return report.imported
+
+    def import_from(
+        self,
+        source_path: str | os.PathLike[str],
+        *,
+        format: str | None = None,
+        kind: str | None = None,
+        project: str | None = None,
+        trusted: bool = False,
+        dry_run: bool = False,
+        extract: bool = False,
+        progress: Progress | None = None,
+    ) -> ImportReport:  # shape: one argument for each option
+        """Import what another program wrote: a file, a folder or a zip archive.
+
+        The format is detected unless it is given. An item that cannot be imported is named in the
+        report and does not end the import. An import can be repeated: what an earlier one brought
+        is left as it is. `dry_run` writes nothing. `extract` also saves the memories that
+        conversations contain. Imported memories are unconfirmed unless `trusted` is set. Raises
+        ImportFailed if the source cannot be read, and InvalidRequest for an unknown format.
+        """
+        return self._import(
+            source_path,
+            format,
+            progress,
+            kind=kind,
+            project=project,
+            trusted=trusted,
+            dry_run=dry_run,
+            extract=extract,
+        )
+
+    def _import(
+        self,
+        source_path: str | os.PathLike[str],
+        form: str | None,
+        progress: Progress | None,
+        **options: Any,
+    ) -> ImportReport:
+        from muisti.remember.importing import ImportOptions, import_items  # few commands need it
+
+        loaded = self._services.import_export.load(Path(source_path).expanduser(), form)
+        return self._write(import_items, loaded, ImportOptions(**options), progress)
+
+    def dedupe(
+        self,
+        pairs: Sequence[DuplicatePair] | None = None,
+        *,
+        project: str | None = None,
+        dry_run: bool = False,
+        progress: Progress | None = None,
+    ) -> list[DuplicatePair]:
+        """Merge stored memories that say the same, and return the pairs that were merged.
+
+        They are compared as new memories are with stored ones, within one scope. The older one
+        stays and gets keywords, links and sessions of the other, which goes to the trash; `unmerge`
+        undoes it. `pairs` merges only these, of an earlier `dry_run`, unless they have changed.
+        `project` limits it to a project and to what is global.
+        """
+        from muisti.remember.stored_duplicates import dedupe  # slow to import, rarely needed
+
+        operation = functools.partial(dedupe, pairs=pairs, project=project, progress=progress)
+        if dry_run:
+            return self._read(operation, dry_run=True)
+        return self._write(operation)
 
     def sync(
         self,
@@ -120,6 +210,13 @@ class Maintenance(Search):
         """
         check_page(limit, 0)
         found = self._read(lambda services: services.index.find_ids(part.strip(), limit))
+        if not found and self.others is not None:
+            answers, _ = self.others.ask(
+                lambda vault: vault._read(
+                    lambda services: services.index.find_ids(part.strip(), limit)
+                )
+            )
+            found = [memory_id for _, ids in answers for memory_id in ids][:limit]
         wanted = part.strip().lower()
         if found or not wanted:
             return found

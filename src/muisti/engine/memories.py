@@ -16,7 +16,7 @@ from muisti.model.salience import DEEMPHASIZE, REINFORCE
 from muisti.ports import Progress, Services
 from muisti.ports.lookups import require_stored
 from muisti.remember import change
-from muisti.remember.embedding_worker import split_progress
+from muisti.remember.bulk_embedding import split_progress
 from muisti.remember.options import SaveOptions, UpdateOptions, parse_draft, to_draft
 from muisti.remember.pipeline import remember, remember_replacement
 from muisti.text.redact import check_name
@@ -60,6 +60,7 @@ class Memories(Embedding):
             draft = to_draft(content, given)
             if replaces is None:
                 return self._remember([draft])[0]
+            self._check_own("replaces", replaces)
             with self._meter.measure("save"):
                 saved = self._write(_save_replacement, draft, replaces)
                 self._embed_saved([saved])
@@ -67,11 +68,16 @@ class Memories(Embedding):
         return saved
 
     def save_batch(
-        self, items: Iterable[Draft | str | dict[str, Any]], *, progress: Progress | None = None
+        self,
+        items: Iterable[Draft | str | dict[str, Any]],
+        *,
+        progress: Progress | None = None,
+        merge: bool = True,
     ) -> list[Memory]:
         """Save many memories at once: all of them or, if one is not valid, none.
 
-        Raises InvalidMemory, InvalidRequest.
+        With `merge=False` each is a memory of its own, even if another has the same text. Raises
+        InvalidMemory, InvalidRequest.
         """
         if isinstance(items, str):
             raise InvalidRequest("items", "a text", "must be a list; `save` takes one text")
@@ -79,14 +85,16 @@ class Memories(Embedding):
         given = {name: one[name] for one in items if isinstance(one, dict) for name in one}
         with report_names(given):
             drafts = [parse_draft(item) for item in items]
-            return self._remember(drafts, progress) if drafts else []
+            return self._remember(drafts, progress, merge=merge) if drafts else []
 
-    def _remember(self, drafts: list[Draft], progress: Progress | None = None) -> list[Memory]:
+    def _remember(
+        self, drafts: list[Draft], progress: Progress | None = None, *, merge: bool = True
+    ) -> list[Memory]:
         first, second = (
             split_progress(progress) if self.settings.embed_on_save else (progress, None)
         )
         with self._meter.measure("save"):
-            saved = self._embed_saved(self._write(remember, drafts, first), second)
+            saved = self._embed_saved(self._write(remember, drafts, first, merge=merge), second)
         self._meter.count("memory.saved.count", len(saved))
         return saved
 
@@ -106,7 +114,7 @@ class Memories(Embedding):
         of the file count too. Raises MemoryNotFound, InvalidMemory, InvalidRequest, Conflict.
         """
         given = to_field_names(changes)
-        for name in ("keywords", "categories", "files"):
+        for name in ("aliases", "keywords", "categories", "files"):
             if isinstance(given.get(name), list):
                 given[name] = tuple(given[name])
         if isinstance(by_session, str):
@@ -116,6 +124,8 @@ class Memories(Embedding):
             changed = self._write(
                 change.update, memory_id, given, **expected, by_session=by_session
             )
+        if self.others is not None and self._services.index.get(memory_id) is None:
+            return changed  # of another vault, which embeds it
         return self._embed_saved([changed])[0]
 
     def delete(self, memory_id: str, *, hard: bool = False) -> bool:
@@ -124,6 +134,12 @@ class Memories(Embedding):
         Return False if there is no such memory.
         """
         run = self._erase if hard else self._write
+        if run(change.delete, memory_id, hard=hard):
+            return True
+        owner = None if self.others is None else self.others.find_owner(memory_id)
+        if owner is None:
+            return False
+        run = owner._erase if hard else owner._write
         return run(change.delete, memory_id, hard=hard)
 
     def restore(self, memory_id: str) -> Memory:

@@ -81,6 +81,7 @@ class Review(Memories, Lifecycle):
         those of the old memory unless given. Nothing is merged. Raises MemoryNotFound,
         InvalidMemory, InvalidRequest, Conflict.
         """
+        self._check_own("memory", memory_id)
         old = self._read(require_memory, memory_id)
         if expected_version is not None and expected_version != old.version:
             raise Conflict(f"{memory_id} has changed since you read it; read it again first")

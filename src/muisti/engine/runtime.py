@@ -8,9 +8,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, Self, TypeVar
 
-from muisti.errors import IndexCorrupt, MuistiError
+from muisti.errors import IndexCorrupt, InvalidRequest, MemoryNotFound, MuistiError
 
 if TYPE_CHECKING:
+    from muisti.engine.other_vaults import OtherVaults
     from muisti.metrics import MetricsRecorder
     from muisti.ports import Services
     from muisti.recall.recall_log import RecallLog
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
+_ONE_VAULT = "links lead to memories of the same vault"
 
 
 class Runtime:
@@ -27,6 +29,8 @@ class Runtime:
         self.root = root
         self._services = services
         self._closed = False
+        self.others: OtherVaults | None = None
+        """Further vaults that reads also look into."""
 
     @cached_property
     def _recall_log(self) -> RecallLog:
@@ -51,6 +55,8 @@ class Runtime:
             self._closed = True
             if "_recall_log" in self.__dict__:
                 self._recall_log.close()
+            if self.others is not None:
+                self.others.close()
             self._services.close()
 
     def __enter__(self) -> Self:
@@ -74,7 +80,31 @@ class Runtime:
         self._check_open()
         if "_recall_log" in self.__dict__:
             self._recall_log.settle()
-        return self._read_index(operation, *args, **kwargs)
+        try:
+            return self._read_index(operation, *args, **kwargs)
+        except MemoryNotFound as error:
+            owner = self._find_owner(error)
+            if owner is None:
+                raise
+            return owner._read(operation, *args, **kwargs)
+
+    def _find_owner(self, error: MemoryNotFound) -> Runtime | None:
+        """Return the other vault that has the one memory that was not found here, or None."""
+        if self.others is None or len(error.ids) != 1:
+            return None
+        return self.others.find_owner(error.ids[0])
+
+    def _check_own(self, option: str, memory_id: str) -> None:
+        """Raises InvalidRequest if a memory is in another vault: it cannot be replaced from here.
+
+        A text for this vault must not be written there.
+        """
+        if self.others is None or self._read_index(lambda services: services.index.get(memory_id)):
+            return
+        owner = self.others.find_owner(memory_id)
+        if owner is not None:
+            reason = f"is in {owner._services.location}, not in this vault: {_ONE_VAULT}"
+            raise InvalidRequest(option, memory_id, reason)
 
     def _read_index(
         self, operation: Callable[Concatenate[Services, P], R], *args: P.args, **kwargs: P.kwargs
@@ -91,13 +121,26 @@ class Runtime:
     def _write(
         self, operation: Callable[Concatenate[Services, P], R], *args: P.args, **kwargs: P.kwargs
     ) -> R:
-        """Run an operation that may take the store's lock, after writing pending recall records."""
+        """Run an operation that may take the store's lock, after writing pending recall records.
+
+        A change of a memory of another vault is made there. Raises VaultReadOnly if it cannot be.
+        """
         self._check_open()
         if "_recall_log" in self.__dict__:
             self._recall_log.flush()
         try:
             self._services.prepare(wait=True)
             return operation(self._services, *args, **kwargs)
+        except MemoryNotFound as error:
+            owner = self._find_owner(error)
+            if owner is None:
+                raise
+            try:
+                return owner._write(operation, *args, **kwargs)
+            except MemoryNotFound as missing:
+                where = owner._services.location
+                reason = f"is not in {where}, where {error.ids[0]} is: {_ONE_VAULT}"
+                raise InvalidRequest("memory", missing.ids[0], reason) from None
         except IndexCorrupt:
             self._services.store.repair()
             return operation(self._services, *args, **kwargs)

@@ -10,14 +10,9 @@ from typing import TYPE_CHECKING, Unpack, cast
 from muisti.engine.runtime import Runtime
 from muisti.errors import VaultFull
 from muisti.model import (
-    CompactResult,
     EntryType,
-    Explanation,
     Filter,
-    FoundMemories,
-    Memory,
-    SearchResult,
-    SearchResults,
+    Tier,
 )
 from muisti.model.argument_names import to_field_names
 from muisti.ports.scope import check_owner, filter_visible, fix_scope
@@ -37,7 +32,15 @@ from muisti.recall.scope import hint_for_results
 from muisti.text.redact import redact_text
 
 if TYPE_CHECKING:
-    from muisti.ports import Frequencies
+    from muisti.model import (
+        CompactResult,
+        Explanation,
+        FoundMemories,
+        Memory,
+        SearchResult,
+        SearchResults,
+    )
+    from muisti.ports import Frequencies, Services
 
 MAX_STANDING = 200
 """How many standing instructions are considered for a request."""
@@ -46,7 +49,7 @@ Listed = list
 
 
 class Search(Runtime):
-    """Search and read memories."""
+    """Search and read memories, in this vault and in others that it was opened with."""
 
     def get(
         self,
@@ -62,15 +65,28 @@ class Search(Runtime):
         project, a user or a session: None if it is outside that scope. Raises SessionNotFound, and
         VaultFull if it may be missing only because the disk is full.
         """
+        memory, is_visible = None, True
         if any(value is not None for value in scope.values()):
             where = replace(self._make_scope(scope), include_deleted=include_deleted)
-            if not self._read(filter_visible, [memory_id], where):
-                return None
-        memory = self._read(
-            lambda services: services.index.get(
-                memory_id, include_deleted=include_deleted, any_origin=True
+            is_visible = bool(self._read(filter_visible, [memory_id], where))
+        if is_visible:
+            memory = self._read(
+                lambda services: services.index.get(
+                    memory_id, include_deleted=include_deleted, any_origin=True
+                )
             )
-        )
+        if memory is None and self.others is not None:
+            where = self._make_scope(scope)
+            elsewhere: ScopeOptions = {"project": where.project, "user": where.user}
+            answers = self.others.read(
+                lambda vault: vault.get(memory_id, include_deleted=include_deleted, **elsewhere)
+            )
+            # A session of this vault does not see what a session there does.
+            hidden = Tier.SESSION if where.session_id is not None else None
+            memories = (found for _, found in answers if found is not None)
+            memory = next((found for found in memories if found.tier is not hidden), None)
+        if memory is None and not is_visible:
+            return None
         if memory is None and include_archived:
             return self._services.store.archived_memory(memory_id)
         if memory is None and self._services.lag:
@@ -91,9 +107,24 @@ class Search(Runtime):
         reject_source(options)
         where = self._make_filter(options, all_sessions=True)
         by = to_order(order_by, order)
-        return self._read(
-            lambda services: services.index.select(where, order=by, limit=limit, offset=offset)
+        if self.others is None:
+            return self._read(
+                lambda services: services.index.select(where, order=by, limit=limit, offset=offset)
+            )
+        from muisti.engine.other_vaults import make_other_options, merge_lists
+
+        end = None if limit is None else offset + limit
+        own = self._read(lambda services: services.index.select(where, order=by, limit=end))
+        elsewhere = make_other_options(options, where)
+        answers = self.others.read(
+            lambda vault: vault.list(limit=end, order_by=order_by, order=order, **elsewhere)
         )
+        merged = merge_lists(
+            [own, *(found for _, found in answers)],
+            lambda memory: (str(getattr(memory, order_by) or ""), str(memory.created_at)),
+            reverse=order == "desc",
+        )
+        return merged[offset:end]
 
     def search(
         self,
@@ -151,7 +182,12 @@ class Search(Runtime):
 
     def _record(self, memories: Sequence[Memory], session_id: str | None) -> None:
         """Record a recall of the memories, not of messages and documents: those do not decay."""
-        ids = [memory.id for memory in memories if memory.origin is EntryType.MEMORY]
+        ids = [
+            memory.id
+            for memory in memories
+            if memory.origin is EntryType.MEMORY
+            and (self.others is None or memory.id not in self.others.found)
+        ]
         self._recall_log.record(ids, session_id)
 
     def _search(
@@ -163,11 +199,16 @@ class Search(Runtime):
         asked_at: datetime | None = None,
     ) -> SearchResults:
         where = self._make_filter(options)
-        if validate_mode(mode) != "keyword":
-            self._embed_missing()
+        uses_vectors = validate_mode(mode) != "keyword"
         safe = self._redact(query)
-        with self._meter.measure("search"):
-            results = self._read_index(pipeline.search, safe, where, limit, mode, asked_at)
+
+        def run(services: Services) -> SearchResults:
+            if uses_vectors:
+                self._embed_missing()
+            with self._meter.measure("search"):
+                return pipeline.search(services, safe, where, limit, mode, asked_at)
+
+        results = self._read_index(run)
         # Only names that the caller gave may be misspelled.
         named = Filter(
             project=where.project if options.get("project") else None,
@@ -175,14 +216,26 @@ class Search(Runtime):
         )
         if named.project or named.user:
             results.hint = self._read_index(hint_for_results, named, results)
-        return results
+        if self.others is None:
+            return results
+        from muisti.engine.other_vaults import make_other_options, merge_results
+
+        elsewhere = make_other_options(options, where)
+        answers, problems = self.others.ask(
+            lambda vault: vault._search(query, limit, mode, elsewhere, asked_at)
+        )
+        own = [(str(self._services.location), results)]
+        found = own + [(str(vault._services.location), theirs) for vault, theirs in answers]
+        self.others.found.update(one.memory.id for _, theirs in found[1:] for one in theirs)
+        self.others.found.difference_update(one.memory.id for one in results)
+        return merge_results(found, limit, problems)
 
     def _redact(self, query: str) -> str:
         """Remove private text: the query may be sent to a remote embedder."""
         return redact_text(query, self.settings) if isinstance(query, str) else query
 
     def _embed_missing(self) -> None:
-        """Embed what is missing. Hooks only search, so this does nothing here."""
+        """Embed what is missing, within `_read_index`. Hooks only search: nothing is done here."""
 
     def find_standing(
         self, query: str | None = None, **options: Unpack[FilterOptions]
@@ -223,7 +276,12 @@ class Search(Runtime):
         """
         # A successor that only its session sees is not named to others.
         where = replace(self._make_scope(scope), all_sessions=False)
-        return self._read(lookups.find_outdated, ids, where)
+        outdated = self._read(lookups.find_outdated, ids, where)
+        if self.others is not None and ids:
+            elsewhere: ScopeOptions = {"project": where.project, "user": where.user}
+            for _, found in self.others.ask(lambda vault: vault.find_outdated(ids, **elsewhere))[0]:
+                outdated = {**found, **outdated}
+        return outdated
 
     def search_compact(
         self,
@@ -263,6 +321,14 @@ class Search(Runtime):
         """
         lookups.check_ids(ids)
         found = self._read(lookups.get_details, ids, self._make_scope(scope))
+        if found.missing and self.others is not None:
+            # In the order of their IDs. Only what this vault has is recorded.
+            self._record(found, scope.get("session_id"))
+            by_id = {memory.id: memory for memory in found}
+            elsewhere = {one: self.get(one, **scope) for one in found.missing}
+            by_id |= {one: memory for one, memory in elsewhere.items() if memory is not None}
+            there = [by_id[one] for one in dict.fromkeys(ids) if one in by_id]
+            return type(found)(there, [one for one in found.missing if one not in by_id])
         if found.missing and self._services.lag:
             raise VaultFull(f"{found.missing[0]} is not in the index; {self._services.lag}")
         self._record(found, scope.get("session_id"))
@@ -327,6 +393,19 @@ class Search(Runtime):
         where = self._make_filter(options)
         self._read(check_owner, memory_id, where)
         at = to_utc("asked_at", asked_at)
-        if validate_mode(mode) != "keyword":
-            self._embed_missing()
-        return self._read_index(explain, self._redact(query), memory_id, where, mode, at)
+        if self.others is not None and not self._read_index(
+            lambda services: services.index.get(memory_id, any_origin=True)
+        ):
+            from muisti.engine.other_vaults import make_other_options
+
+            if owner := self.others.find_owner(memory_id):
+                elsewhere = make_other_options(options, where)
+                return owner.explain(query, memory_id, mode=mode, asked_at=at, **elsewhere)
+        uses_vectors = validate_mode(mode) != "keyword"
+
+        def run(services: Services) -> Explanation:
+            if uses_vectors:
+                self._embed_missing()
+            return explain(services, self._redact(query), memory_id, where, mode, at)
+
+        return self._read_index(run)

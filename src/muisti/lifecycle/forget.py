@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from muisti.errors import ConversationNotFound, InvalidRequest, MessageNotFound
+from muisti.errors import ConversationNotFound, InvalidRequest, MessageNotFound, Unsupported
 from muisti.model import (
     Conversation,
     Event,
@@ -228,7 +229,8 @@ def _remove(
         )
     )
     if services.reconciler.sources():
-        services.reconciler.sync()  # the journal was read again, and with it the sources
+        with suppress(Unsupported):  # a store without files is always current
+            services.reconciler.sync()  # the journal was read again, and with it the sources
 
 
 def _check_known(services: Services, scope: ForgetScope) -> None:

@@ -85,6 +85,7 @@ def unmerge(services: Services, memory_id: str) -> Memory:
             ChangeSet(
                 created=[kept.memory] if kept is not None and existing is None else [],
                 updated=_restore_importance(services, merge),
+                restored=[merged_id] if existing is not None and existing.deleted_at else [],
                 dropped=[] if kept is None else [kept],
                 events=events,
             )

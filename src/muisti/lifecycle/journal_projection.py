@@ -5,29 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from muisti.model import (
-    DocumentSource,
-    Event,
-    EventName,
-    Message,
-    Session,
-    SessionAction,
-    SessionUse,
-    Usage,
-)
+from muisti.model import DocumentSource, EventName, Usage
 from muisti.model.salience import IDLE_DAYS, fold_event, parse_count
 from muisti.ports.rows import JournalChanges
-from muisti.ports.store import Removal
+
+if TYPE_CHECKING:
+    from muisti.model import Event, Message, Session, SessionUse
+    from muisti.ports.store import Removal
 
 _DAY = timedelta(days=1)
 _USES = {
-    EventName.RECALLED: SessionAction.RECALLED,
-    EventName.REINFORCED: SessionAction.REINFORCED,
-    EventName.MERGED: SessionAction.REINFORCED,
-    EventName.UPDATED: SessionAction.UPDATED,
+    EventName.RECALLED: "recalled",
+    EventName.REINFORCED: "reinforced",
+    EventName.MERGED: "reinforced",
+    EventName.UPDATED: "updated",
 }
+"""Which `SessionAction` an event is."""
 
 
 class JournalState(Protocol):
@@ -71,6 +66,8 @@ def project_events(
         for memory_id in event.memory_ids:
             usage[memory_id] = fold_event(usage.get(memory_id, Usage()), counted, grace_days)
         if event.session_id is not None:
+            from muisti.model import SessionAction, SessionUse  # most recalls have no session
+
             if event.session_id not in sessions:
                 sessions[event.session_id] = None if restart else known.session(event.session_id)
             sessions[event.session_id] = _fold_session(sessions[event.session_id], event)
@@ -156,6 +153,8 @@ def _fold_session(session: Session | None, event: Event) -> Session | None:
         is_implicit = bool(event.data.get("implicit"))
         if session is not None:
             return replace(session, status="active", ended_at=None)
+        from muisti.model import Session
+
         return Session(
             id=str(event.session_id),
             project=_get_text(event, "project"),

@@ -58,6 +58,7 @@ def push(
         done += 1
         if progress is not None:
             progress(min(done, listed), listed)
+    store.index_documents()
     store.write_queue(folder.read_queue())
     return MoveReport(
         files=files,

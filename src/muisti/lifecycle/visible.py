@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from muisti.lifecycle import links
+from muisti.lifecycle import links, wikilinks
 from muisti.lifecycle.history import build_history
-from muisti.model import Filter, Graph, HistoryEntry, Link, Memory
+from muisti.model import Filter, Graph, HistoryEntry, Link, Memory, UnresolvedLink
 from muisti.ports import Services
+from muisti.ports.lookups import require_memory
 from muisti.ports.scope import check_visible, filter_visible
 
 
@@ -18,6 +19,38 @@ def list_visible_links(services: Services, memory_id: str, where: Filter) -> lis
         return links.list_links(services, memory_id)
     check_visible(services, [memory_id], where)
     return _filter_links(services, links.list_links(services, memory_id), where)
+
+
+def find_visible_links(services: Services, ids: Sequence[str], where: Filter) -> list[Link]:
+    """Return the links of these memories to others in the scope."""
+    with services.index.snapshot():
+        found = wikilinks.find_links(services, list(dict.fromkeys(ids)))
+        return _filter_links(services, found, where) if where.is_scoped else found
+
+
+def find_visible_targets(
+    services: Services, memory_id: str, where: Filter
+) -> dict[str, str | None]:
+    """Return what the wikilinks of a memory lead to in the scope. Raises MemoryNotFound."""
+    if where.is_scoped:
+        check_visible(services, [memory_id], where)
+    with services.index.snapshot():
+        source = require_memory(services, memory_id)
+        linking = [(source, target) for target in source.wikilinks]
+        found = wikilinks.resolve(services, linking)
+        ids = [memory.id for _, _, memory in found if memory is not None]
+        visible = set(filter_visible(services, ids, where) if where.is_scoped else ids)
+    return {
+        target: memory.id if memory is not None and memory.id in visible else None
+        for _, target, memory in found
+    }
+
+
+def list_visible_unresolved(services: Services, where: Filter) -> list[UnresolvedLink]:
+    """Return the wikilinks of memories in the scope that lead to no memory."""
+    found = wikilinks.find_unresolved(services)
+    visible = set(filter_visible(services, [one.source for one in found], where))
+    return [one for one in found if one.source in visible]
 
 
 def find_visible_successor(services: Services, memory_id: str, where: Filter) -> Memory | None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import tempfile
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from muisti import MemoryService
@@ -160,10 +162,21 @@ def list_with_trash(world: World, chance: random.Random, scope: Scope) -> Asked:
 
 def export(world: World, chance: random.Random, scope: Scope) -> Asked:
     sight = world.look(scope, all_sessions=True)
-    form = chance.choice(["markdown", "json"])
+    form = chance.choice(["markdown", "json", "jsonl", "html", "mcp-memory"])
     call = world.memory.export_memories
     wanted = visible(world, sight, "memory")
     return ask(lambda: call(format=form, **scope.options), sight, *wanted)  # type: ignore[arg-type]
+
+
+def export_folder(world: World, chance: random.Random, scope: Scope) -> Asked:
+    sight = world.look(scope, all_sessions=True)
+
+    def call() -> str:
+        with tempfile.TemporaryDirectory() as folder:
+            world.memory.export_folder(folder, **scope.options)  # type: ignore[arg-type]
+            return "\n".join(path.read_text() for path in sorted(Path(folder).rglob("*.md")))
+
+    return ask(call, sight, *visible(world, sight, "memory"))
 
 
 def review(world: World, chance: random.Random, scope: Scope) -> Asked:
@@ -236,20 +249,33 @@ def _by_id(name: str, **options: object) -> Verb:
     return verb
 
 
-def links(world: World, chance: random.Random, scope: Scope) -> Asked:
-    """Links have no texts, so their IDs are looked up."""
-    item, sight = pick(world, chance), world.look(scope, all_sessions=True)
+def _links(name: str) -> Verb:
+    """Links have no texts, so the IDs of their ends are looked up."""
 
-    def call() -> str:
-        by_id = {one.id: one.secret for one in world.of("memory")}
-        found = world.memory.links(item.id, **scope.options)  # type: ignore[arg-type]
-        return " ".join(by_id[end] for link in found for end in (link.source, link.target))
+    def verb(world: World, chance: random.Random, scope: Scope) -> Asked:
+        item = chance.choice([*world.linking, pick(world, chance)])
 
-    return ask(call, sight)
+        def call() -> str:
+            by_id = {one.id: one.secret for one in world.of("memory")} | {None: ""}
+            given = [item.id] if name == "find_links" else item.id
+            found = getattr(world.memory, name)(given, **scope.options)
+            if name != "wikilinks":
+                found = dict(enumerate(end for one in found for end in (one.source, one.target)))
+            return " ".join(by_id[end] for end in found.values())
+
+        return ask(call, world.look(scope, all_sessions=True))
+
+    return verb
+
+
+def unresolved_links(world: World, chance: random.Random, scope: Scope) -> Asked:
+    sight = world.look(scope)
+    wanted = [item for item in world.linking if sight and sight.sees(item)]
+    return ask(lambda: world.memory.unresolved_links(**scope.options), sight, *wanted)  # type: ignore[arg-type]
 
 
 def history(world: World, chance: random.Random, scope: Scope) -> Asked:
-    """As `links`: an entry names the memory at its other end."""
+    """As `_links`: an entry names the memory at its other end."""
     item, sight = pick(world, chance), world.look(scope, all_sessions=True)
 
     def call() -> str:
@@ -414,6 +440,7 @@ PYTHON: dict[str, Verb] = {
     "list": list_memories,
     "list, with the trash": list_with_trash,
     "export_memories": export,
+    "export_folder": export_folder,
     "review, count_review": review,
     "context": context,
     "find_standing": find_standing,
@@ -425,7 +452,8 @@ PYTHON: dict[str, Verb] = {
     "superseding": superseding,
     "find_outdated": find_outdated,
     "graph": _by_id("graph", depth=3),
-    "links": links,
+    **{name: _links(name) for name in ("links", "find_links", "wikilinks")},
+    "unresolved_links": unresolved_links,
     "history": history,
     "related": related,
     "explain": explain,

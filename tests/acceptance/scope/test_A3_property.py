@@ -138,6 +138,7 @@ OWNER = {
     "list_document_sources": "the owner's list of what is indexed, to change or remove it",
     "list_trash": "the owner's list, to restore from",
     "list_archive": "the owner's list, to restore from",
+    "dedupe": "the owner's: it shows and merges pairs of one scope, in all scopes",
     "merged": "the owner's list, to undo merges",
     "merged_count": "a number",
     "count_archive": "a number",
@@ -157,10 +158,11 @@ WRITES = {
     "append_message assign_conversation cleanup close confirm confirm_link core_delete core_init core_update"
     " decay_salience deemphasize delete delete_conversation delete_messages end_idle_sessions"
     " end_session evict"
-    " extract_and_save flush forget forget_path import_memories index_path link link_to_session"
-    " open reindex reindex_missing reject_link reinforce replace restore restore_conversation resume_extraction save"
+    " extract_and_save flush forget forget_path import_from import_memories index_path link link_to_session"
+    " open reindex reindex_missing reject_link reinforce replace restore restore_conversation resume_embedding"
+    " resume_extraction retry_given_up run_due_maintenance save"
     " save_batch save_extracted session_break start_session supersede sync touch unlink unmerge"
-    " update upkeep warm_up check_available"
+    " update upkeep warm_up work check_available"
 }
 RENAMED = {"archived", "archived_count", "chats", "shelves", "trashed"}
 """Old names of other methods."""

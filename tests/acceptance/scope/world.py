@@ -102,6 +102,8 @@ class World:
     """Project and user by session; a conversation is a session too."""
     conversations: list[str] = field(default_factory=list)
     superseded: list[Item] = field(default_factory=list)
+    linking: list[Item] = field(default_factory=list)
+    """Memories with wikilinks."""
     words: dict[str, list[str]] = field(default_factory=dict)
     """Other words of each text, by its key."""
 
@@ -140,7 +142,11 @@ class World:
 class Builder:
     """Fills a vault."""
 
-    def __init__(self, memory: Muisti, chance: random.Random, folder: Path | None) -> None:
+    def __init__(
+        self, memory: Muisti, chance: random.Random, folder: Path | None, prefix: str = ""
+    ) -> None:
+        """Prefix: of the names of sessions and conversations."""
+        self._prefix = prefix
         self._chance = chance
         self._folder = folder
         self._count = 0
@@ -150,14 +156,14 @@ class Builder:
         """Fill the vault with about so many texts."""
         world, chance = self.world, self._chance
         for number in range(6):
-            name = f"session-{number}"
+            name = f"{self._prefix}session-{number}"
             scope = self._pick_scope()
             world.memory.start_session(scope[0], session_id=name, user=scope[1])
             world.sessions[name] = scope
         for _ in range(3):  # at different times
             self._add_memories(size * 5 // 27)
         for number in range(5):
-            self._add_conversation(f"chan_{number}", owned=number != 4)
+            self._add_conversation(f"chan_{self._prefix}{number}", owned=number != 4)
         if self._folder is not None:
             for number in range(3):
                 self._add_documents(number)
@@ -295,6 +301,13 @@ class Builder:
             if (one, other) not in linked:
                 linked.append((one, other))
                 world.memory.link(one.id, other.id, chance.choice(["RELATED_TO", "BUILDS_ON"]))
+        for item in chance.sample(memories, 8):
+            known = world.memory.get(item.id)
+            assert known is not None
+            others = " ".join(f"[[{other.id}]]" for other in chance.sample(memories, 5))
+            text = f"{known.content} {others} [[Nowhere {item.secret}]]"
+            world.memory.update(item.id, content=text)
+            world.linking.append(item)
         for old, new in zip(memories, chance.sample(memories, len(memories)), strict=True):
             is_free = not {old, new} & {*world.superseded, *replacing} and old != new
             if is_free and old.user == new.user and len(world.superseded) < 8:
@@ -306,9 +319,14 @@ class Builder:
             world.memory.link_to_session(item.id, session)
 
 
-def build_world(memory: Muisti, seed: object, folder: Path | None, size: int = 60) -> World:
-    """Fill an empty vault. Folder: where its documents are; None for a vault without any."""
-    return Builder(memory, random.Random(f"world {seed}"), folder).build(size)
+def build_world(
+    memory: Muisti, seed: object, folder: Path | None, size: int = 60, prefix: str = ""
+) -> World:
+    """Fill an empty vault. Folder: where its documents are; None for a vault without any.
+
+    Prefix: of the names of sessions and conversations.
+    """
+    return Builder(memory, random.Random(f"world {seed}"), folder, prefix).build(size)
 
 
 def read_scopes(world: World) -> dict[str, Sequence[object]]:
