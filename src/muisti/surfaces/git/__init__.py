@@ -1,0 +1,1 @@
+"""A vault in a git repository: the merge driver and its set-up."""

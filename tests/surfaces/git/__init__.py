@@ -1,0 +1,1 @@
+"""Tests of a vault in a git repository."""
