@@ -1,0 +1,1 @@
+"""Keeps chosen memories in an agent's own memory folder, and takes edits from there."""
