@@ -246,13 +246,13 @@ def test_K1_three_at_once_lose_nothing(agent: Agent) -> None:
 def test_J6_secrets_and_private_words_stay_with_the_agent(agent: Agent) -> None:
     secret = "AKIA" + "IOSFODNN7EXAMPLF"
     agent.api.script = [says(f"I will use {secret} for it.")]
-    agent.ask(f"The key is {secret}. <private>My PIN is 4711.</private> I live in Turku.")
+    agent.ask(f"The key is {secret}. <private>My PIN is kuutamo.</private> I live in Turku.")
     (session,) = agent.ended_sessions(1)
     assert "I live in Turku." in agent.said(session.id)[0].content
     for file in agent.vault.rglob("*"):
         data = file.read_bytes() if file.is_file() else b""
         assert secret.encode() not in data, file
-        assert b"4711" not in data, file
+        assert b"kuutamo" not in data, file
 
 
 # -- Whatever is wrong with the vault, the agent goes on

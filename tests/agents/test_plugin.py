@@ -123,6 +123,37 @@ def test_J6_the_plugin_does_what_install_does() -> None:
     assert json.loads((PLUGIN / ".claude-plugin/plugin.json").read_text())["version"] == __version__
 
 
+@pytest.mark.parametrize(
+    ("agent", "hooks_file", "manifest"),
+    [
+        ("codex", "hooks/codex.json", ".codex-plugin/plugin.json"),
+        ("gemini", "gemini/hooks/hooks.json", "gemini/gemini-extension.json"),
+    ],
+)
+def test_J6_the_plugins_of_other_agents_do_what_install_does(
+    agent: str, hooks_file: str, manifest: str
+) -> None:
+    (installed,) = (file.hooks for file in AGENTS[agent].user if file.hooks)
+    hooks = json.loads((PLUGIN / hooks_file).read_text())["hooks"]
+    assert tuple(hooks) == installed.events
+    for event, groups in hooks.items():
+        (hook,) = groups[0]["hooks"]
+        assert hook["command"] == f"muisti hook {event} --agent {agent}"
+        assert hook["timeout"] == installed.timeout
+        assert hook.get("name") == installed.name
+    said = json.loads((PLUGIN / manifest).read_text())
+    assert said["name"] == "muisti"
+    assert said["version"] == __version__
+    if agent == "gemini":
+        assert said["mcpServers"]["muisti"] == {"command": "muisti", "args": ["mcp"]}
+        # A copy: git on Windows and many archives have no symbolic links.
+        skill = "skills/memory/SKILL.md"
+        assert (PLUGIN / "gemini" / skill).read_text() == (PLUGIN / skill).read_text()
+    else:
+        assert (PLUGIN / said["hooks"]).is_file()
+        assert (PLUGIN / said["mcpServers"]).is_file()
+
+
 def test_J6_the_skill_is_short() -> None:
     text = (PLUGIN / "skills/memory/SKILL.md").read_text()
     assert text.startswith("---\nname: memory\ndescription: ")

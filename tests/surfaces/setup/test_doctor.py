@@ -16,6 +16,7 @@ import pytest
 
 from muisti.surfaces.hooks.log import Run, record
 from muisti.surfaces.setup.findings import Finding, Level, run_check
+from muisti.surfaces.setup.state import has_codex_plugin
 from tests.surfaces.setup.conftest import Home
 
 NOW = datetime(2026, 11, 16, tzinfo=UTC)
@@ -173,6 +174,19 @@ def test_missing_hooks_and_two_of_everything(home: Home) -> None:
     assert "set up twice" in found
     home.run("uninstall", "claude-code", "--yes")
     assert "plugin is enabled" in about(findings(home), "claude-code", "ok")
+
+
+def test_plugins_of_codex_and_gemini_are_told(home: Home) -> None:
+    home.write(".codex/config.toml", '[plugins."muisti@muisti"]\nenabled = true\n')
+    home.write(".gemini/extensions/muisti/gemini-extension.json", "{}")
+    for agent in ("codex", "gemini"):
+        home.run("install", agent, "--yes")
+    found = findings(home, code=1)
+    for agent in ("codex", "gemini"):
+        assert "plugin is enabled" in about(found, agent, "ok")
+        assert "set up twice" in about(found, agent, "problem")
+    home.write(".codex/config.toml", '[plugins."muisti@muisti"]\nenabled = false\n')
+    assert not has_codex_plugin(home.machine)
 
 
 @pytest.mark.parametrize(

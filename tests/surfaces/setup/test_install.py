@@ -18,10 +18,12 @@ from muisti.surfaces.setup.apply import apply
 from muisti.surfaces.setup.commands import find_program, is_hook_command, is_server_entry
 from muisti.surfaces.setup.contents import LaunchCommand
 from muisti.surfaces.setup.errors import ConfigurationProblem
+from muisti.surfaces.setup.jsontext import Grammar, parse, to_value
 from muisti.surfaces.setup.plan import plan_install, plan_uninstall
 from tests.surfaces.setup.conftest import Home
 from tests.surfaces.setup.had import CODEX, CURSOR, HAD, HERE, SETTINGS
 
+COMMENTED = Grammar(comments=True, trailing_commas=True)
 STARTING = LaunchCommand(("/opt/my tools/muisti",))
 
 
@@ -93,6 +95,15 @@ def test_J6_what_each_agent_is_told(home: Home) -> None:
         b'"muisti": {\n\t\t\t"type": "stdio",\n\t\t\t"command": "/opt/my tools/muisti"'
         in files[".config/Code/User/mcp.json"]
     )
+    windsurf = json.loads(files[".codeium/windsurf/mcp_config.json"])
+    assert windsurf["mcpServers"]["muisti"] == server
+    zed = to_value(parse(files[".config/zed/settings.json"].decode(), COMMENTED))
+    assert zed["context_servers"]["muisti"] == server  # type: ignore[index,call-overload]
+    opencode = to_value(parse(files[".config/opencode/opencode.json"].decode(), COMMENTED))
+    assert opencode["mcp"]["muisti"] == {  # type: ignore[index,call-overload]
+        "type": "local",
+        "command": [server["command"], *server["args"]],
+    }
     hooks = json.loads(files[".claude/settings.json"])["hooks"]
     assert list(hooks) == [
         "Stop",
@@ -396,6 +407,9 @@ def test_J6_a_write_protected_file_is_respected(home: Home) -> None:
         ("linux", {"CLAUDE_CONFIG_DIR": "{home}/c"}, "claude-code", "c/.claude.json"),
         ("linux", {"CODEX_HOME": "{home}/x"}, "codex", "x/config.toml"),
         ("linux", {"CODEX_HOME": " "}, "codex", ".codex/config.toml"),
+        ("darwin", {}, "zed", ".config/zed/settings.json"),
+        ("win32", {"APPDATA": "{home}/R"}, "zed", "R/Zed/settings.json"),
+        ("darwin", {}, "opencode", ".config/opencode/opencode.json"),
     ],
 )
 def test_J6_where_agents_keep_it(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from muisti.surfaces.hooks.events import ALIASES, EVENTS
-from muisti.surfaces.hooks.options import DEFAULT_AGENT, MIN_BUDGET
+from muisti.surfaces.hooks.events import ALIASES, DEFAULT_AGENT, EVENTS
+from muisti.surfaces.hooks.options import MIN_BUDGET
 
 
 @click.command(
-    epilog=f"Events: {', '.join(EVENTS)}. Also those of Gemini CLI: {', '.join(ALIASES)}."
+    epilog=f"Events: {', '.join(EVENTS)}. Also the names of other agents: {', '.join(ALIASES)}."
 )
 @click.argument("event")
 @click.option(
@@ -19,16 +19,15 @@ from muisti.surfaces.hooks.options import DEFAULT_AGENT, MIN_BUDGET
 )
 @click.option(
     "--agent",
-    default=DEFAULT_AGENT,
-    show_default=True,
-    help="Name of the agent; its conversations are named after it.",
+    help="Name of the agent; its conversations are named after it. Default: the one that sent the "
+    f"message, {DEFAULT_AGENT} if it does not tell.",
 )
 @click.option(
     "--budget",
     type=click.IntRange(MIN_BUDGET),
     help="Maximum tokens of a session's context. Default: 1500.",
 )
-def hook(event: str, vault: str | None, agent: str, budget: int | None) -> None:
+def hook(event: str, vault: str | None, agent: str | None, budget: int | None) -> None:
     """Run an agent hook (called by agents).
 
     Reads the agent's JSON from standard input. Recalls memories for each prompt and records the

@@ -17,7 +17,17 @@ if TYPE_CHECKING:
     from muisti.surfaces.setup.apply import WrittenFile
     from muisti.surfaces.setup.plan import Change
 
-AGENTS = ("claude-code", "codex", "gemini", "cursor", "vscode", "claude-desktop")
+AGENTS = (
+    "claude-code",
+    "codex",
+    "gemini",
+    "cursor",
+    "vscode",
+    "claude-desktop",
+    "opencode",
+    "windsurf",
+    "zed",
+)
 _agent_argument = click.argument("agent", type=click.Choice(AGENTS), metavar="AGENT")
 _here_option = click.option(
     "--here", is_flag=True, help="Only in the current folder, in a file of its own."
@@ -40,8 +50,8 @@ def install(
     """Set up AGENT to use muisti.
 
     Shows the changes of its configuration before writing them. AGENT is claude-code, codex, gemini,
-    cursor, vscode or claude-desktop. With --vault the agent always uses that vault; otherwise the
-    vault of the folder it works in, or your own.
+    cursor, vscode, claude-desktop, opencode, windsurf or zed. With --vault the agent always uses
+    that vault; otherwise the vault of the folder it works in, or your own.
     """
     from muisti.settings import find_vault
     from muisti.surfaces.setup.agents import AGENTS as KNOWN
@@ -71,7 +81,8 @@ def uninstall(
 ) -> None:
     """Remove muisti from AGENT's configuration.
 
-    Memories stay. AGENT is claude-code, codex, gemini, cursor, vscode or claude-desktop.
+    Memories stay. AGENT is claude-code, codex, gemini, cursor, vscode, claude-desktop, opencode,
+    windsurf or zed.
     """
     from muisti.surfaces.setup.agents import AGENTS as KNOWN
     from muisti.surfaces.setup.agents import Machine

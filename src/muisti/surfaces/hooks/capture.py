@@ -35,7 +35,7 @@ def capture(memory: Muisti, entry: spool.Entry) -> None:
         prompt = clean_text(text)
         if prompt and not is_command(prompt):
             prompts.append((at, prompt))
-    answer = clean_text(entry.answer)
+    answer = clean_text(entry.answer or find_answer(entry))
     if (prompts or answer) and not _is_stored(memory, entry, conversation, prompts, answer):
         _store_exchange(memory, entry, conversation, prompts, answer)
     if entry.transcript:
@@ -43,6 +43,20 @@ def capture(memory: Muisti, entry: spool.Entry) -> None:
             _store_transcript(memory, entry, conversation)
     if entry.end:
         _end_session(memory, entry, conversation)
+
+
+def find_answer(entry: spool.Entry) -> str:
+    """Return the reply to the entry's last prompt from the transcript; "" if it has none.
+
+    VS Code and Copilot do not report it.
+    """
+    if not entry.prompts or not entry.transcript:
+        return ""
+    with suppress(OSError):
+        for exchange in reversed(transcript.read_exchanges(entry.transcript)):
+            if _normalize(exchange.prompt) == _normalize(entry.prompts[-1][1]):
+                return exchange.answer
+    return ""
 
 
 def clean_text(text: str) -> str:

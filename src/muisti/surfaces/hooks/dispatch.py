@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import _thread
 import os
+from contextlib import suppress
 from pathlib import Path
 
+from muisti.filesystem import read_file
 from muisti.surfaces.hooks import events, spool
 from muisti.surfaces.hooks.events import Call
+from muisti.surfaces.hooks.formats import get_format
 
 TYPE_CHECKING = False  # `typing` is slow to import
 if TYPE_CHECKING:
@@ -21,6 +24,8 @@ SYNC_TIMEOUT = 1.5
 """Seconds that the start of a session waits for a sync; the worker completes it."""
 WARM_TIMEOUT = 1.0
 """Seconds that a prompt waits for the warm process before it is handled here."""
+MAX_HOOK_FILE = 1_000_000
+"""Bytes of an agent's configuration that are searched for hooks of muisti."""
 MAX_CHARS = 400_000
 """Characters of a prompt or a reply that are captured."""
 
@@ -32,30 +37,65 @@ def handle_event(options: Options, outcome: Outcome) -> None:
         outcome.detail = f"disabled by {SWITCH}"
         return
     recall, capture = switch != "capture", switch != "recall"
-    call = events.parse_call(options.name, _read_stdin())
+    named = options.agent if options.is_agent_given else None
+    call = events.parse_call(options.name, _read_stdin(), named)
+    options.agent = call.agent
+    if named is None and has_own_hooks(call):
+        outcome.detail = f"left to the hooks of {call.agent}"
+        return
     if call.event == events.TOOL:
         if capture and call.session:
             spool.count_tool_call(options.agent, call.session)
         return
     if call.event == events.PROMPT and recall and _ask_warm(options, call, outcome, capture):
         return
-    from muisti.settings import find_vault, is_foreign
     from muisti.surfaces.project import detect_project
 
     folder = Path(call.cwd) if call.cwd and os.path.isdir(call.cwd) else Path.cwd()
-    vault = find_vault(options.vault, start=folder)
-    outcome.vault = str(vault)
-    outcome.foreign = is_foreign(vault, options.vault)
-    if outcome.foreign:
-        vault = _leave_stranger(vault, outcome)
+    vault = find_location(options, folder, outcome)
     outcome.project = detect_project(folder)
     if call.event == events.SESSION_START:
         if recall:
             _start_session(options, call, vault, outcome)
     elif call.event == events.PROMPT:
         _handle_prompt(options, call, vault, outcome, recall=recall, capture=capture)
+    elif capture and call.event == events.REPLY:
+        if call.session:
+            reply = _redact(call.answer, vault, outcome)[:MAX_CHARS]
+            spool.save_reply(options.agent, call.session, reply)
     elif capture:
         _capture(options, call, vault, outcome)
+
+
+def find_location(options: Options, folder: Path, outcome: Outcome) -> Path | str:
+    """Return the vault of a call, a folder or a database, and note it in the outcome."""
+    from muisti.locations import find_database, strip_password
+    from muisti.settings import find_vault, is_foreign
+
+    database = find_database(options.vault)
+    if database is not None:
+        outcome.vault = strip_password(database)
+        return database
+    vault = find_vault(options.vault, start=folder)
+    outcome.vault = str(vault)
+    outcome.foreign = is_foreign(vault, options.vault)
+    return _leave_stranger(vault, outcome) if outcome.foreign else vault
+
+
+def has_own_hooks(call: Call) -> bool:
+    """Whether another agent ran Claude Code's hooks but has hooks of muisti itself.
+
+    Cursor and VS Code run the hooks in `~/.claude/settings.json` beside their own.
+    """
+    folders = [os.path.expanduser("~"), *([call.cwd] if call.cwd else [])]
+    for name in get_format(call.agent).hook_files:
+        for folder in folders:
+            with suppress(OSError):
+                path = Path(os.path.realpath(os.path.join(folder, name)))
+                content, _ = read_file(path, MAX_HOOK_FILE)
+                if b"muisti" in content and b" hook " in content:
+                    return True
+    return False
 
 
 def _ask_warm(options: Options, call: Call, outcome: Outcome, capture: bool) -> bool:
@@ -67,7 +107,10 @@ def _ask_warm(options: Options, call: Call, outcome: Outcome, capture: bool) -> 
 
     if protocol.is_disabled():
         return False
-    from muisti.locations import locate_vault
+    from muisti.locations import find_database, locate_vault
+
+    if find_database(options.vault) is not None:
+        return False  # a warm process is found by the folder of its vault
     from muisti.surfaces.hooks.strip_recalled import strip_recalled
     from muisti.surfaces.project import detect_project
 
@@ -128,7 +171,7 @@ def _read_stdin() -> bytes:
     return b"".join(chunks)
 
 
-def _start_session(options: Options, call: Call, vault: Path, outcome: Outcome) -> None:
+def _start_session(options: Options, call: Call, vault: Path | str, outcome: Outcome) -> None:
     """Recall the project's context for a new session."""
     from muisti.surfaces.hooks import recall, worker
 
@@ -147,7 +190,7 @@ def _start_session(options: Options, call: Call, vault: Path, outcome: Outcome) 
     _reply(options, call, outcome, text, ids)
     if not memory.is_writable:
         memory.close()  # a writable one needs no cleanup, and closing takes time
-    worker.start(str(vault), foreign=outcome.foreign)
+    worker.start(outcome.vault, foreign=outcome.foreign)
 
 
 def _sync_briefly(memory: Muisti) -> None:
@@ -168,7 +211,13 @@ def _sync_briefly(memory: Muisti) -> None:
 
 
 def _handle_prompt(
-    options: Options, call: Call, vault: Path, outcome: Outcome, *, recall: bool, capture: bool
+    options: Options,
+    call: Call,
+    vault: Path | str,
+    outcome: Outcome,
+    *,
+    recall: bool,
+    capture: bool,
 ) -> None:
     """Keep the prompt for the worker, and recall the memories that are relevant to it."""
     from muisti.surfaces.hooks.strip_recalled import strip_recalled
@@ -206,30 +255,34 @@ def _reply(options: Options, call: Call, outcome: Outcome, text: str, ids: list[
         return
     if call.session:
         spool.record_recalled(options.agent, call.session, ids)
-    outcome.reply = events.build_reply(call.name, text)
+    outcome.reply = events.build_reply(call, text)
     outcome.done = True
     where = f" in project {outcome.project}" if outcome.project else ""
     detail = f"{len(ids)} {'memory' if len(ids) == 1 else 'memories'} recalled{where}"
     outcome.detail = f"{detail}; {outcome.detail}" if outcome.detail else detail
 
 
-def _capture(options: Options, call: Call, vault: Path, outcome: Outcome) -> None:
+def _capture(options: Options, call: Call, vault: Path | str, outcome: Outcome) -> None:
     """Leave an entry for the worker at Stop, PreCompact and SessionEnd."""
     from muisti.surfaces.hooks import worker
 
     if not call.session:
         outcome.detail = "no session_id; nothing captured"
         return
-    entry = spool.new_entry(options.agent, str(vault), outcome.project, call.session)
+    entry = spool.new_entry(options.agent, outcome.vault, outcome.project, call.session)
     entry.foreign = outcome.foreign
     taken = None
-    if call.event != events.COMPACT:  # a prompt that is being compacted has no reply yet
+    if call.event == events.COMPACT:  # a prompt that is being compacted has no reply yet
+        if get_format(call.agent).forgets:
+            spool.clear_recalled(options.agent, call.session)
+    else:
         taken = spool.take_prompts(options.agent, call.session, entry.id)
         entry.prompts = spool.read_prompts(taken)
     if call.event == events.STOP:
         if call.prompt and not entry.prompts:
             entry.prompts = [(entry.at, _redact(call.prompt, vault, outcome)[:MAX_CHARS])]
-        entry.answer = _redact(call.answer, vault, outcome)[:MAX_CHARS]
+        reply = spool.take_reply(options.agent, call.session)
+        entry.answer = _redact(call.answer, vault, outcome)[:MAX_CHARS] or reply
     if call.event != events.STOP or not entry.answer:
         entry.transcript = call.transcript
     for name in ("project", "transcript"):  # they are stored as they are, so they are refused
@@ -244,14 +297,15 @@ def _capture(options: Options, call: Call, vault: Path, outcome: Outcome) -> Non
     worker.start()
 
 
-def _redact(text: str, vault: Path, outcome: Outcome) -> str:
+def _redact(text: str, vault: Path | str, outcome: Outcome) -> str:
     """Redact before anything reaches the disk. Invalid settings are reported by the worker."""
     from muisti.errors import SettingsError
     from muisti.settings import Settings, load_settings
     from muisti.text.redact import redact_text
 
     try:
-        settings = load_settings(vault, foreign=outcome.foreign)
+        folder = vault if isinstance(vault, Path) else None
+        settings = load_settings(folder, foreign=outcome.foreign)
     except SettingsError:
         settings = Settings()
     return redact_text(text, settings)

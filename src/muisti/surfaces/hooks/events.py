@@ -1,8 +1,7 @@
 """The messages of agents: parsing a hook's input and building its reply. Pure.
 
-Claude Code, Codex and VS Code use the same names and fields; Gemini CLI has its own event names.
-The classes are not dataclasses because this module is loaded after every tool call, and importing
-`dataclasses` takes longer than everything else here.
+What differs between agents is in `formats`. The classes are not dataclasses because this module is
+loaded after every tool call, and importing `dataclasses` takes longer than everything else here.
 """
 
 from __future__ import annotations
@@ -10,17 +9,25 @@ from __future__ import annotations
 import json
 import re
 
-SESSION_START, PROMPT, TOOL, STOP, COMPACT, SESSION_END = (
-    "SessionStart",
-    "UserPromptSubmit",
-    "PostToolUse",
-    "Stop",
-    "PreCompact",
-    "SessionEnd",
+from muisti.surfaces.hooks.formats import (
+    COMPACT,
+    EVENTS,
+    FORMATS,
+    NESTED,
+    PROMPT,
+    REPLY,
+    SESSION_END,
+    SESSION_START,
+    STOP,
+    TOOL,
+    detect_agent,
+    get_format,
 )
-EVENTS = (SESSION_START, PROMPT, TOOL, STOP, COMPACT, SESSION_END)
-ALIASES = {"BeforeAgent": PROMPT, "AfterTool": TOOL, "AfterAgent": STOP, "PreCompress": COMPACT}
-"""Gemini CLI's names of the same events."""
+
+__all__ = ["COMPACT", "EVENTS", "PROMPT", "REPLY", "SESSION_END", "SESSION_START", "STOP", "TOOL"]
+ALIASES = {name: event for form in FORMATS.values() for name, event in form.events.items()}
+"""Other agents' names of the same events."""
+DEFAULT_AGENT = "claude-code"
 MAX_BYTES = 8 * 1024 * 1024
 """The largest message that is accepted."""
 _NAMES = {name.lower(): (name, name) for name in EVENTS}
@@ -35,6 +42,7 @@ class Call:
     """One message of an agent."""
 
     __slots__ = (
+        "agent",
         "answer",
         "cwd",
         "event",
@@ -46,19 +54,24 @@ class Call:
         "transcript",
     )
 
-    def __init__(self, name: str, event: str, payload: dict[str, object]) -> None:
+    def __init__(self, name: str, event: str, agent: str, payload: dict[str, object]) -> None:
+        form = get_format(agent)
+        fields = form.fields
         self.name = name
         """The agent's name for the event."""
         self.event = event
-        """One of EVENTS."""
-        self.session = clean_session_id(_get_text(payload, "session_id"))
-        self.cwd = _get_text(payload, "cwd")
-        self.transcript = _get_text(payload, "transcript_path")
-        self.prompt = _get_text(payload, "prompt")
-        self.answer = _get_text(payload, "last_assistant_message")
-        self.answer = self.answer or _get_text(payload, "prompt_response")
-        self.source = _get_text(payload, "source")
-        self.reason = _get_text(payload, "reason")
+        """One of EVENTS, or REPLY."""
+        self.agent = agent
+        self.session = clean_session_id(_get_text(payload, fields["session"]))
+        self.cwd = _get_text(payload, fields["cwd"])
+        self.transcript = _get_text(payload, fields["transcript"])
+        self.prompt = _get_text(payload, fields["prompt"])
+        if form.wrapper:
+            wrapped = rf"(?s)<{form.wrapper}>.*?</{form.wrapper}>\s*"
+            self.prompt = re.sub(wrapped, "", self.prompt)
+        self.answer = _get_text(payload, fields["answer"])
+        self.source = _get_text(payload, fields["source"])
+        self.reason = _get_text(payload, fields["reason"])
 
 
 def parse_event(name: str) -> tuple[str, str] | None:
@@ -66,8 +79,11 @@ def parse_event(name: str) -> tuple[str, str] | None:
     return _NAMES.get(re.sub(r"[-_ ]", "", name).lower())
 
 
-def parse_call(name: str, raw: bytes) -> Call:
-    """Parse a message. Fields of the wrong type count as missing. Raises BadPayload."""
+def parse_call(name: str, raw: bytes, agent: str | None = None) -> Call:
+    """Parse a message. Fields of the wrong type count as missing. Raises BadPayload.
+
+    Agent: the one that sent it; None to tell from the message.
+    """
     event = parse_event(name)
     if event is None:
         known = ", ".join((*EVENTS, *ALIASES))
@@ -82,9 +98,11 @@ def parse_call(name: str, raw: bytes) -> Call:
         raise BadPayload(f"input is not JSON ({type(error).__name__})") from error
     if not isinstance(payload, dict):
         raise BadPayload("input is not a JSON object")
-    if has_secret(_get_text(payload, "session_id")):  # it becomes part of file names
-        raise BadPayload("session_id contains private text or a secret; nothing was done")
-    return Call(*event, payload)
+    sender = agent or detect_agent(payload) or DEFAULT_AGENT
+    session = get_format(sender).fields["session"]
+    if has_secret(_get_text(payload, session)):  # it becomes part of file names
+        raise BadPayload(f"{session[0]} contains private text or a secret; nothing was done")
+    return Call(*event, sender, payload)
 
 
 def has_secret(name: str) -> bool:
@@ -97,9 +115,13 @@ def has_secret(name: str) -> bool:
     return redact_secrets(remove_private(name)) != name
 
 
-def build_reply(name: str, context: str) -> bytes:
-    """Return the reply that adds a text to the agent's context."""
-    reply = {"hookSpecificOutput": {"hookEventName": name, "additionalContext": context}}
+def build_reply(call: Call, context: str) -> bytes:
+    """Return the reply that adds a text to the agent's context, in the agent's form."""
+    form = get_format(call.agent)
+    reply: dict[str, object] = dict(form.prompt_reply) if call.event == PROMPT else {}
+    for field in form.reply:
+        nested = {"hookEventName": call.name, "additionalContext": context}
+        reply[field] = nested if field == NESTED else context
     return json.dumps(reply).encode() + b"\n"
 
 
@@ -109,9 +131,15 @@ def clean_session_id(text: str) -> str:
     return clean.lstrip(".-")[:100].rstrip(".")
 
 
-def _get_text(payload: dict[str, object], key: str) -> str:
-    """Return a text field, without characters that a text file cannot hold."""
-    value = payload.get(key)
-    if not isinstance(value, str):
-        return ""
-    return value.replace("\0", " ").encode("utf-8", "replace").decode()
+def _get_text(payload: dict[str, object], keys: tuple[str, ...]) -> str:
+    """Return the first text of these fields, without characters that a text file cannot hold.
+
+    Of a list, such as Cursor's `workspace_roots`, the first element counts.
+    """
+    for key in keys:
+        value = payload.get(key)
+        if isinstance(value, list) and value:
+            value = value[0]
+        if isinstance(value, str) and value:
+            return value.replace("\0", " ").encode("utf-8", "replace").decode()
+    return ""

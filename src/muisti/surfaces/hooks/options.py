@@ -7,9 +7,14 @@ from __future__ import annotations
 
 import re
 
-from muisti.surfaces.hooks.events import ALIASES, EVENTS, has_secret, parse_event
+from muisti.surfaces.hooks.events import (
+    ALIASES,
+    DEFAULT_AGENT,
+    EVENTS,
+    has_secret,
+    parse_event,
+)
 
-DEFAULT_AGENT = "claude-code"
 MIN_BUDGET = 200
 MAX_BUDGET = 100_000
 
@@ -21,7 +26,7 @@ class BadOptions(ValueError):
 class Options:
     """The parsed command line."""
 
-    __slots__ = ("agent", "budget", "event", "name", "vault")
+    __slots__ = ("agent", "budget", "event", "is_agent_given", "name", "vault")
 
     def __init__(self) -> None:
         self.name = ""
@@ -30,6 +35,8 @@ class Options:
         """One of EVENTS."""
         self.vault: str | None = None
         self.agent = DEFAULT_AGENT
+        self.is_agent_given = False
+        """Whether `--agent` was given; else the message tells which agent sent it."""
         self.budget: int | None = None
         """Tokens for the context of a session; None for the default."""
 
@@ -56,6 +63,7 @@ def parse_options(arguments: list[str]) -> Options:
                 raise BadOptions("--agent contains private text or a secret; choose another name")
             agent = re.sub(r"[^a-z0-9-]+", "-", value.lower()).strip("-")
             options.agent = agent[:40] or DEFAULT_AGENT
+            options.is_agent_given = True
         elif name == "--budget":
             if not value.isascii() or not value.isdigit() or int(value) < MIN_BUDGET:
                 raise BadOptions(f"--budget must be a number of at least {MIN_BUDGET} tokens")

@@ -23,7 +23,7 @@ HALF_LIFE_DAYS = 14.0
 _SESSION_END = "\n</memory-session>"
 
 
-def open_vault(vault: Path, *, foreign: bool) -> Muisti | None:
+def open_vault(vault: Path | str, *, foreign: bool) -> Muisti | None:
     """Open a vault for reading, with short timeouts; None if it does not exist.
 
     Raises MuistiError.

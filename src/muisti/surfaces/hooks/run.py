@@ -136,8 +136,8 @@ def _exit_after(seconds: float) -> None:
 def _log_run(
     started: float, options: Options, outcome: Outcome, error: BaseException | None
 ) -> None:
-    """Log the call. Counted tool calls are too frequent to log."""
-    if error is None and options.event == "PostToolUse":
+    """Log the call. Tool calls and messages within a turn are too frequent to log."""
+    if error is None and options.event in ("PostToolUse", "AssistantMessage"):
         return
     from datetime import UTC, datetime
 

@@ -124,7 +124,25 @@ def get_spool_folder() -> Path:
 def add_prompt(agent: str, session: str, text: str) -> None:
     """Keep a prompt until its reply is known. Raises OSError."""
     line = json.dumps([time.time(), text]).encode() + b"\n"
+    delete_file(_session_file(agent, session, "reply"))  # of a turn that did not end
     _append(_session_file(agent, session, "prompts"), line)
+
+
+def save_reply(agent: str, session: str, text: str) -> None:
+    """Keep the latest message of the agent until its turn ends. Raises OSError."""
+    path = _session_file(agent, session, "reply")
+    delete_file(path)
+    _append(path, text.encode())
+
+
+def take_reply(agent: str, session: str) -> str:
+    """Return the latest message of the agent and remove it; "" if there is none."""
+    path = _session_file(agent, session, "reply")
+    with suppress(OSError):
+        text = read_file(path, MAX_FILE)[0].decode("utf-8", "replace")
+        delete_file(path)
+        return text
+    return ""
 
 
 def read_pending_prompts(agent: str, session: str) -> list[tuple[float, str]]:

@@ -1,4 +1,8 @@
-"""Read exchanges from an agent's transcript, a JSON Lines file."""
+"""Read exchanges from an agent's transcript, a JSON Lines file.
+
+Claude Code's lines have a `type` (`user`, `assistant`) and a `message`, Cursor's a `role` instead
+of the type. Those of VS Code and Copilot have a `type` (`user.message`) and `data`.
+"""
 
 from __future__ import annotations
 
@@ -31,6 +35,14 @@ _NOT_DIALOGUE = (
     "toolUseResult",
 )
 """Marks of lines that the program added, or that agents say to one another."""
+_ROLES = {
+    "user": "user",
+    "assistant": "assistant",
+    "user.message": "user",
+    "assistant.message": "assistant",
+}
+_QUERY = re.compile(r"(?s)\A.*?<user_query>\s*(.*?)\s*</user_query>.*\Z")
+"""Cursor puts the prompt between these tags, after what it adds itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +84,12 @@ def _parse_messages(lines: list[bytes]) -> Iterator[tuple[str, str, datetime | N
             record = json.loads(line)
         except (ValueError, RecursionError):
             continue
-        if not isinstance(record, dict) or record.get("type") not in ("user", "assistant"):
+        if not isinstance(record, dict) or any(record.get(mark) for mark in _NOT_DIALOGUE):
             continue
-        if any(record.get(mark) for mark in _NOT_DIALOGUE):
+        role = _ROLES.get(str(record.get("type", record.get("role"))))
+        if role is None:
             continue
-        role = record["type"]
-        text = _get_text(role, record.get("message"))
+        text = _get_text(role, record.get("message", record.get("data")))
         if not text:
             continue
         try:
@@ -92,6 +104,8 @@ def _get_text(role: str, message: Any) -> str:
     """Return the text of a message, without thinking, tool calls and tool results."""
     if not isinstance(message, dict) or message.get("role", role) != role:
         return ""
+    if message.get("parentToolCallId"):  # said by an agent that the agent started
+        return ""
     content = message.get("content")
     if isinstance(content, str):
         texts = [content]
@@ -101,4 +115,5 @@ def _get_text(role: str, message: Any) -> str:
         texts = [part["text"] for part in found if isinstance(part.get("text"), str)]
     text = _NOISE.sub("", "\n".join(texts)).replace("\0", " ")
     text = text.encode("utf-8", "replace").decode().strip()
+    text = _QUERY.sub(r"\1", text) if role == "user" else text
     return "" if role == "user" and _COMMAND.match(text) else text

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
 
+from muisti.locations import restore_password
 from muisti.settings import get_own_vault
 from muisti.surfaces import detached
 from muisti.surfaces.hooks import spool
@@ -131,7 +132,8 @@ def _store_entries(
 
     # Embedding is left to the next search, which loads the model anyway.
     settings = {"embed_on_save": False}
-    with bootstrap.open(vault, create=bool(entries), settings=settings, foreign=foreign) as memory:
+    place = restore_password(vault)
+    with bootstrap.open(place, create=bool(entries), settings=settings, foreign=foreign) as memory:
         for path, entry in entries:
             try:
                 capture(memory, entry)

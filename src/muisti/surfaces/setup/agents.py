@@ -57,6 +57,12 @@ class Hooks:
     """The value of `--agent`; None for the default."""
     name: str | None = None
     """The name shown by the agent, if it shows one."""
+    kind: str | None = "command"
+    """The value of `type`, if the agent requires one."""
+    flat: bool = False
+    """Whether an event has a list of hooks; else it has a list of groups of hooks."""
+    version: int | None = None
+    """The value of `version` at the top of the file, if the agent requires one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +74,15 @@ class File:
     """The path of the list of MCP servers; empty if this file has none."""
     kind: str | None = None
     """The value of `type` for a server started by command, if the agent requires one."""
+    one_list: bool = False
+    """Whether the command of a server and its arguments are one list."""
     hooks: Hooks | None = None
     grammar: Grammar = PLAIN
     toml: bool = False
     off: tuple[tuple[str, ...], bool] | None = None
     """The setting that disables hooks, and the value that does."""
+    script: str | None = None
+    """The program that the whole file is, by its name in this package; None for a configuration."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +128,21 @@ def _gemini(machine: Machine) -> Path:
     return machine.folder_from("GEMINI_CLI_HOME", machine.home) / ".gemini"
 
 
+def _opencode(machine: Machine) -> Path:
+    """Return OpenCode's folder: `~/.config/opencode` on every system."""
+    return machine.folder_from("XDG_CONFIG_HOME", machine.home / ".config") / "opencode"
+
+
+def _zed(machine: Machine) -> Path:
+    if machine.platform == "win32":
+        return machine.applications / "Zed"
+    return machine.folder_from("XDG_CONFIG_HOME", machine.home / ".config") / "zed"
+
+
+def _windsurf(machine: Machine) -> Path:
+    return machine.home / ".codeium" / "windsurf"
+
+
 _CLAUDE_HOOKS = Hooks(
     ("SessionStart", "UserPromptSubmit", "PostToolUse", "Stop", "PreCompact", "SessionEnd"),
     timeout=10,
@@ -134,6 +159,18 @@ _GEMINI_EVENTS = (
     "SessionEnd",
 )
 _GEMINI_HOOKS = Hooks(_GEMINI_EVENTS, 10_000, "gemini", name="muisti")
+_CURSOR_EVENTS = (
+    "sessionStart",
+    "beforeSubmitPrompt",
+    "postToolUse",
+    "afterAgentResponse",
+    "stop",
+    "preCompact",
+    "sessionEnd",
+)
+_CURSOR_HOOKS = Hooks(_CURSOR_EVENTS, 10, "cursor", kind=None, flat=True, version=1)
+_VSCODE_HOOKS = Hooks(_CLAUDE_HOOKS.events, 10, "vscode", flat=True, version=1)
+_OPENCODE_HOOKS = Hooks(_CLAUDE_HOOKS.events, 10, "opencode")
 _COMMENTED = Grammar(comments=True)
 _VSCODE = Grammar(comments=True, trailing_commas=True)
 _MCP = ("mcpServers",)
@@ -147,6 +184,26 @@ def _gemini_file(folder: Place) -> File:
         return folder(machine) / "settings.json"
 
     return File(place, _MCP, hooks=_GEMINI_HOOKS, grammar=_COMMENTED, off=_GEMINI_OFF)
+
+
+def _copilot_file(folder: Place) -> File:
+    """Return a file of hooks that VS Code and the Copilot CLI read."""
+
+    def place(machine: Machine) -> Path:
+        return folder(machine) / "hooks" / "muisti.json"
+
+    return File(place, hooks=_VSCODE_HOOKS, off=_CLAUDE_OFF)
+
+
+def _opencode_file(place: Place) -> File:
+    return File(place, ("mcp",), kind="local", one_list=True, grammar=_VSCODE)
+
+
+def _opencode_plugin(folder: Place) -> File:
+    def place(machine: Machine) -> Path:
+        return folder(machine) / "plugins" / "muisti.js"
+
+    return File(place, hooks=_OPENCODE_HOOKS, script="opencode_plugin.js")
 
 
 AGENTS = {
@@ -209,10 +266,18 @@ AGENTS = {
         Agent(
             "cursor",
             "Cursor",
-            (File(lambda machine: machine.home / ".cursor" / "mcp.json", _MCP, kind="stdio"),),
-            (File(lambda machine: machine.folder / ".cursor" / "mcp.json", _MCP, kind="stdio"),),
+            (
+                File(lambda machine: machine.home / ".cursor" / "mcp.json", _MCP, kind="stdio"),
+                File(lambda machine: machine.home / ".cursor" / "hooks.json", hooks=_CURSOR_HOOKS),
+            ),
+            (
+                File(lambda machine: machine.folder / ".cursor" / "mcp.json", _MCP, kind="stdio"),
+                File(
+                    lambda machine: machine.folder / ".cursor" / "hooks.json", hooks=_CURSOR_HOOKS
+                ),
+            ),
             lambda machine: machine.home / ".cursor",
-            "Enable muisti in Cursor's settings, under MCP.",
+            "Enable muisti in Cursor's settings, under MCP; those under Hooks list its hooks.",
         ),
         Agent(
             "vscode",
@@ -224,6 +289,7 @@ AGENTS = {
                     "stdio",
                     grammar=_VSCODE,
                 ),
+                _copilot_file(lambda machine: machine.home / ".copilot"),
             ),
             (
                 File(
@@ -232,9 +298,10 @@ AGENTS = {
                     "stdio",
                     grammar=_VSCODE,
                 ),
+                _copilot_file(lambda machine: machine.folder / ".github"),
             ),
             lambda machine: machine.applications / "Code",
-            "In VS Code, run “MCP: List Servers” and start muisti.",
+            "In VS Code, run “MCP: List Servers” and start muisti; /hooks in the chat shows hooks.",
         ),
         Agent(
             "claude-desktop",
@@ -248,6 +315,42 @@ AGENTS = {
             (),
             lambda machine: machine.applications / "Claude",
             "Quit Claude Desktop (closing its window is not enough) and start it again.",
+        ),
+        Agent(
+            "opencode",
+            "OpenCode",
+            (
+                _opencode_file(lambda machine: _opencode(machine) / "opencode.json"),
+                _opencode_plugin(_opencode),
+            ),
+            (
+                _opencode_file(lambda machine: machine.folder / "opencode.json"),
+                _opencode_plugin(lambda machine: machine.folder / ".opencode"),
+            ),
+            _opencode,
+            "Restart OpenCode; `opencode mcp list` shows muisti.",
+        ),
+        Agent(
+            "windsurf",
+            "Windsurf",
+            (File(lambda machine: _windsurf(machine) / "mcp_config.json", _MCP),),
+            (),
+            _windsurf,
+            "In Windsurf, refresh the list of MCP servers in Cascade's settings.",
+        ),
+        Agent(
+            "zed",
+            "Zed",
+            (
+                File(
+                    lambda machine: _zed(machine) / "settings.json",
+                    ("context_servers",),
+                    grammar=_VSCODE,
+                ),
+            ),
+            (),
+            _zed,
+            "Zed starts muisti by itself; its settings list it under AI, MCP Servers.",
         ),
     )
 }

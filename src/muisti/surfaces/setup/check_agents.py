@@ -15,7 +15,7 @@ from muisti.settings import SETTINGS_FILE
 from muisti.surfaces.setup import commands
 from muisti.surfaces.setup.agents import Machine
 from muisti.surfaces.setup.findings import Finding, Level, count_noun, run_check
-from muisti.surfaces.setup.state import AgentStatus, has_claude_plugin, list_agent_status
+from muisti.surfaces.setup.state import PLUGINS, AgentStatus, list_agent_status
 
 OK, NOTE, PROBLEM = Level.OK, Level.NOTE, Level.PROBLEM
 PATIENCE = 20.0
@@ -37,7 +37,7 @@ def _check_path(machine: Machine) -> Iterator[Finding]:
     there = shutil.which("muisti", path=machine.environ.get("PATH"))
     ours = commands.find_program()
     if there is None:
-        what = "muisti is not on PATH; the Claude Code plugin needs it, `muisti install` does not"
+        what = "muisti is not on PATH; plugins need it, `muisti install` does not"
         yield Finding("command", NOTE, what, f"add {os.path.dirname(ours[0])} to PATH")
     elif len(ours) == 1 and not os.path.samefile(there, ours[0]):
         yield Finding(
@@ -55,7 +55,8 @@ def _check_agent(standing: AgentStatus, area: str, machine: Machine) -> Iterator
     for problem in standing.problems:
         yield Finding(area, PROBLEM, problem, f"fix the file; {agent.title} cannot read it either")
     flag = " --here" if standing.here else ""
-    plugin = agent.name == "claude-code" and not standing.here and has_claude_plugin(machine)
+    has_plugin = PLUGINS.get(agent.name)
+    plugin = has_plugin is not None and not standing.here and has_plugin(machine)
     if plugin:
         yield Finding(area, OK, "the muisti plugin is enabled")
     if not standing.is_set_up:

@@ -43,6 +43,9 @@ def check_store(address: str) -> Iterator[Finding]:
         f"a process of muisti uses up to {state.pool}",
         "" if free >= state.pool else "raise max_connections, or put a pooler before the server",
     )
+    for problem in state.problems:
+        what, _, fix = problem.rpartition("; ")
+        yield Finding("store", PROBLEM, what, fix)
     if state.is_partial:
         what = "only a part of a vault was pushed to it"
         yield Finding("store", PROBLEM, what, "run the same `muisti push` again")

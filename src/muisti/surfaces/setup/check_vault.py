@@ -13,6 +13,7 @@ from muisti.engine import Muisti
 from muisti.errors import IndexTooNew, MuistiError
 from muisti.filesystem import Tree, is_occupied
 from muisti.locations import find_database
+from muisti.recall.filters import ALL
 from muisti.settings import (
     SETTINGS_FILE,
     Settings,
@@ -26,6 +27,7 @@ from muisti.storage.files.queue import FOLDER as QUEUE
 from muisti.storage.files.queue import read_queue_status
 from muisti.storage.files.unsafe_files import find_unsafe_files
 from muisti.surfaces.extras import NEEDS, how_to_install, missing_packages
+from muisti.surfaces.setup.check_git import check_git
 from muisti.surfaces.setup.findings import Finding, Level, count_noun, run_check
 from muisti.surfaces.warm import client, protocol
 from muisti.trust import is_trusted, list_consents
@@ -76,6 +78,7 @@ def check_vault(vault: str | None) -> list[Finding]:
         *embedder,
         *run_check("queue", lambda: _check_queue(root)),
         *run_check("warm", lambda: _check_warm(root)),
+        *run_check("git", lambda: check_git(root)),
         *found,
     ]
 
@@ -246,6 +249,7 @@ def _check_counts(root: Path) -> Iterator[Finding]:
         with bootstrap.open(root, role="cli", settings={"sync_on_open": False}) as memory:
             stats = memory.get_stats()
             unowned = _find_unowned(memory)
+            unresolved = memory.unresolved_links(project=ALL, user=ALL)
     except IndexTooNew as error:
         yield Finding("index", PROBLEM, str(error))
         return
@@ -274,6 +278,9 @@ def _check_counts(root: Path) -> Iterator[Finding]:
             f"{count} no project or user: {names}; searches in a project or for a user skip them",
             f"muisti conversation assign {unowned[0]} --user NAME, or --project NAME",
         )
+    if unresolved:
+        count = count_noun(len(unresolved), "wikilink leads", "wikilinks lead")
+        yield Finding("vault", NOTE, f"{count} to no memory", "muisti links --unresolved")
     for problem in stats.problems[:MOST_PROBLEMS]:
         yield Finding(
             "vault",

@@ -35,8 +35,12 @@ def find_program(executable: str | None = None) -> tuple[str, ...]:
     )  # -P: nothing of the agent's folder is imported
 
 
-def make_server_entry(command: Sequence[str], vault: Path | None) -> dict[str, str | list[str]]:
-    """Return the entry for a list of MCP servers."""
+def make_server_entry(
+    command: Sequence[str], vault: Path | None, *, one_list: bool = False
+) -> dict[str, str | list[str]]:
+    """Return the entry for a list of MCP servers. `one_list`: the arguments follow the command."""
+    if one_list:
+        return {"command": [*command, "mcp", *_vault_arguments(vault)]}
     return {"command": command[0], "args": [*command[1:], "mcp", *_vault_arguments(vault)]}
 
 
@@ -44,9 +48,16 @@ def make_hook_command(
     command: Sequence[str], event: str, vault: Path | None, agent: str | None = None
 ) -> str:
     """Return the shell command of a hook."""
-    named = [] if agent is None else ["--agent", agent]
-    words = [*command, "hook", event, *named, *_vault_arguments(vault)]
+    words = make_hook_words(command, event, vault, agent)
     return shlex.join(word.replace("\\", "/") if os.name == "nt" else word for word in words)
+
+
+def make_hook_words(
+    command: Sequence[str], event: str, vault: Path | None, agent: str | None = None
+) -> list[str]:
+    """Return the program of a hook and its arguments."""
+    named = [] if agent is None else ["--agent", agent]
+    return [*command, "hook", event, *named, *_vault_arguments(vault)]
 
 
 def is_hook_command(command: object) -> bool:
@@ -77,6 +88,8 @@ def is_server_entry(entry: object) -> bool:
 def get_command(entry: Mapping[str, object]) -> list[str]:
     """Return the command and its arguments; empty if they have another form."""
     command, arguments = entry.get("command"), entry.get("args", [])
+    if isinstance(command, list) and command and not arguments:
+        command, *arguments = command
     if not isinstance(command, str) or not isinstance(arguments, list):
         return []
     return [command, *(word for word in arguments if isinstance(word, str))]

@@ -12,6 +12,7 @@ from muisti.surfaces.setup.agents import File, Hooks
 from muisti.surfaces.setup.errors import Malformed
 from muisti.surfaces.setup.jsonedit import append_value, get_empty_literal, remove_value, set_value
 from muisti.surfaces.setup.jsontext import Node, Step, Value, find, parse, to_value
+from muisti.surfaces.setup.scripts import check_script, find_script_hooks, render_script
 
 Path_ = tuple[Step, ...]
 
@@ -36,6 +37,8 @@ class OriginalState:
     """Empty objects and lists by their path, as they were written."""
     glue: str | None = None
     """The newlines inserted before a new TOML table."""
+    versioned: bool = False
+    """The `version` at the top was added."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,8 @@ class MuistiEntries:
 
 def find_entries(text: str, file: File) -> MuistiEntries:
     """Return the entries of muisti in a file. Raises Malformed."""
+    if file.script and file.hooks:
+        return MuistiEntries(hooks=find_script_hooks(text, file.hooks))
     if file.toml:
         table = tomledit.get_table(text, (*file.servers, commands.NAME))
         return MuistiEntries(table if commands.is_server_entry(table) else None)
@@ -77,6 +82,10 @@ def find_disabling_setting(text: str, file: File) -> str:
 
 def add_muisti(text: str, file: File, launch: LaunchCommand) -> tuple[str, OriginalState]:
     """Return the text with muisti added, and its original state. Raises Malformed."""
+    if file.script and file.hooks:
+        check_script(text, file.hooks)
+        script = render_script(file.script, file.hooks, launch.command, launch.vault)
+        return script, OriginalState()
     if file.toml:
         path = (*file.servers, commands.NAME)
         wanted = commands.make_server_entry(launch.command, launch.vault)
@@ -94,14 +103,20 @@ def add_muisti(text: str, file: File, launch: LaunchCommand) -> tuple[str, Origi
     empty = {key: literal for key, literal in written.items() if literal is not None}
     if file.servers:
         text = _add_server(text, file, launch)
+    versioned = False
     if file.hooks:
+        versioned = file.hooks.version is not None and not _has_version(text, file)
+        if versioned:
+            text = set_value(text, ("version",), file.hooks.version, file.grammar)
         for event in file.hooks.events:
             text = _add_hook(text, file, file.hooks, event, launch)
-    return text, OriginalState(empty=empty)
+    return text, OriginalState(empty=empty, versioned=versioned)
 
 
 def remove_muisti(text: str, file: File, before: OriginalState | None) -> str:
     """Return the text without muisti and without what was created for it. Raises Malformed."""
+    if file.script:
+        return "" if find_entries(text, file) else text
     if file.toml:
         path = (*file.servers, commands.NAME)
         ours = commands.is_server_entry(tomledit.get_table(text, path))
@@ -111,7 +126,13 @@ def remove_muisti(text: str, file: File, before: OriginalState | None) -> str:
         text = _remove(text, (*file.servers, commands.NAME), file, empty)
     while places := [place for _, place, _ in _find_hooks(parse(text, file.grammar), file)]:
         text = _remove(text, places[-1], file, empty)
+    if before is not None and before.versioned and _has_version(text, file):
+        text = _remove(text, ("version",), file, empty)
     return text
+
+
+def _has_version(text: str, file: File) -> bool:
+    return find(parse(text, file.grammar), ("version",)) is not None
 
 
 def format_for_pasting(file: File, launch: LaunchCommand) -> str:
@@ -121,12 +142,12 @@ def format_for_pasting(file: File, launch: LaunchCommand) -> str:
             (*file.servers, commands.NAME),
             commands.make_server_entry(launch.command, launch.vault),
         )
-    return add_muisti("{}", file, launch)[0] + "\n"
+    return add_muisti("" if file.script else "{}", file, launch)[0] + "\n"
 
 
 def _add_server(text: str, file: File, launch: LaunchCommand) -> str:
     path = (*file.servers, commands.NAME)
-    wanted = commands.make_server_entry(launch.command, launch.vault)
+    wanted = commands.make_server_entry(launch.command, launch.vault, one_list=file.one_list)
     node = find(parse(text, file.grammar), path)
     if node is None:
         kind = {"type": file.kind} if file.kind else {}
@@ -165,11 +186,11 @@ def _add_hook(text: str, file: File, hooks: Hooks, event: str, launch: LaunchCom
             if command == wanted
             else set_value(text, (*place, "command"), wanted, file.grammar)
         )
-    named: dict[str, Value] = {"name": hooks.name} if hooks.name else {}
-    group: Value = {
-        "hooks": [{**named, "type": "command", "command": wanted, "timeout": hooks.timeout}]
-    }
-    return append_value(text, ("hooks", event), group, file.grammar)
+    hook: dict[str, Value] = {"name": hooks.name, "type": hooks.kind, "command": wanted}
+    hook = {key: value for key, value in hook.items() if value is not None}
+    hook["timeout"] = hooks.timeout
+    added: Value = hook if hooks.flat else {"hooks": [hook]}
+    return append_value(text, ("hooks", event), added, file.grammar)
 
 
 def _find_hooks(root: Node, file: File) -> list[tuple[str, Path_, str]]:
@@ -180,11 +201,17 @@ def _find_hooks(root: Node, file: File) -> list[tuple[str, Path_, str]]:
         event = child.key or ""
         groups = to_value(child.node)
         for number, group in enumerate(groups if isinstance(groups, list) else []):
-            hooks_of_group = group.get("hooks") if isinstance(group, dict) else None
-            for index, one in enumerate(hooks_of_group if isinstance(hooks_of_group, list) else []):
-                command = one.get("command") if isinstance(one, dict) else None
+            if not isinstance(group, dict):
+                continue
+            place: Path_ = ("hooks", event, number)
+            of_group = group.get("hooks")
+            candidates: list[tuple[Path_, object]] = [(place, group)]
+            for index, one in enumerate(of_group if isinstance(of_group, list) else []):
+                candidates.append(((*place, "hooks", index), one))
+            for path, value in candidates:
+                command = value.get("command") if isinstance(value, dict) else None
                 if isinstance(command, str) and commands.is_hook_command(command):
-                    found.append((event, ("hooks", event, number, "hooks", index), command))
+                    found.append((event, path, command))
     return found
 
 

@@ -37,6 +37,7 @@ def load_original_state(path: Path) -> OriginalState | None:
         else (),
         empty=blank,
         glue=glue if isinstance(glue, str) and not glue.strip() else None,
+        versioned=entry.get("versioned") is True,
     )
 
 

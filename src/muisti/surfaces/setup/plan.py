@@ -64,12 +64,14 @@ def plan_install(
         path = file.place(machine)
         target, old = read_file(path)
         with _explain_errors(path, old, paste=format_for_pasting(file, launch)):
-            text = decode_file(path, old) if old is not None else "" if file.toml else "{}\n"
+            empty = "" if file.toml or file.script else "{}\n"
+            text = empty if old is None else decode_file(path, old)
             was_there = bool(find_entries(text, file))
             changed, before = add_muisti(text, file, launch)
         if old is None:
             missing = takewhile(lambda folder: not os.path.lexists(folder), target.parents)
-            before = OriginalState(new=True, folders=tuple(map(str, missing)))
+            folders = tuple(map(str, missing))
+            before = OriginalState(new=True, folders=folders, versioned=before.versioned)
         known = load_original_state(target) if was_there else before
         changes.append(Change(path, target, old, changed.encode(), known, private=not here))
     return changes
@@ -87,6 +89,7 @@ def plan_uninstall(agent: Agent, machine: Machine, *, here: bool) -> list[Change
             with _explain_errors(path, old):
                 left = remove_muisti(decode_file(path, old), file, before)
             is_created = before is not None and before.new and bool(old.strip())
+            is_created = is_created or (bool(file.script) and not left)
             new = None if is_created and left.strip() in ("", "{}") else left.encode()
         changes.append(Change(path, target, old, new, before, private=not here, leaving=True))
     return changes

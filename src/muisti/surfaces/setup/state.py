@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from muisti.surfaces.setup import commands
+from muisti.surfaces.setup import commands, tomledit
 from muisti.surfaces.setup.agents import AGENTS, Agent, Machine
 from muisti.surfaces.setup.contents import find_disabling_setting, find_entries
 from muisti.surfaces.setup.errors import ConfigurationProblem, Malformed, locate
@@ -68,6 +68,35 @@ def has_claude_plugin(machine: Machine) -> bool:
     return isinstance(plugins, dict) and any(
         on is True and name.split("@")[0] == PLUGIN for name, on in plugins.items()
     )
+
+
+def has_codex_plugin(machine: Machine) -> bool:
+    """Whether the muisti plugin of Codex is enabled. Never raises."""
+    config = AGENTS["codex"].user[0].place(machine)
+    try:
+        plugins = tomledit.parse(decode_file(config, read_file(config)[1] or b"")).get("plugins")
+    except (Malformed, ConfigurationProblem):
+        return False
+    return isinstance(plugins, dict) and any(
+        isinstance(plugin, dict)
+        and plugin.get("enabled") is not False
+        and name.split("@")[0] == PLUGIN
+        for name, plugin in plugins.items()
+    )
+
+
+def has_gemini_extension(machine: Machine) -> bool:
+    """Whether the muisti extension of Gemini CLI is installed."""
+    folder = AGENTS["gemini"].trace(machine) / "extensions" / PLUGIN
+    return (folder / "gemini-extension.json").exists()
+
+
+PLUGINS = {
+    "claude-code": has_claude_plugin,
+    "codex": has_codex_plugin,
+    "gemini": has_gemini_extension,
+}
+"""How to find out whether an agent has muisti's plugin."""
 
 
 def _get_agent_status(agent: Agent, machine: Machine, *, here: bool) -> AgentStatus:
