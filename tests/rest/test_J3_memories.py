@@ -232,6 +232,23 @@ def test_J3_reinforce_and_deemphasize(client: TestClient, known: list[str]) -> N
     check_problem(client.post(f"{address}/reinforce", json={"amount": -1}), 422, "invalid-request")
 
 
+def test_J7_wikilinks_over_rest(client: TestClient) -> None:
+    body = {"content": "See [[Otters]] and [[Bees]] #animal", "title": "Log", "aliases": ["Diary"]}
+    made = client.post("/api/memories", json=body).json()
+    assert (made["hashtags"], made["keywords"], made["aliases"]) == (["animal"], [], ["Diary"])
+    otters = client.post("/api/memories", json={"content": "They swim.", "title": "Otters"}).json()
+    [link] = client.get(f"/api/memories/{otters['id']}/links").json()
+    assert (link["source"], link["extractedBy"]) == (made["id"], "wikilink")
+    assert client.get("/api/unresolved-links").json() == [
+        {"source": made["id"], "title": "Log", "target": "Bees"}
+    ]
+    assert client.get("/api/unresolved-links", params={"project": "other"}).json() == []
+    new = {"target": otters["id"], "extractedBy": "wikilink"}
+    check_problem(
+        client.post(f"/api/memories/{made['id']}/links", json=new), 422, "invalid-request"
+    )
+
+
 def test_J3_links_both_ways(client: TestClient, known: list[str]) -> None:
     one, two = known[:2]
     made = client.post(

@@ -40,6 +40,9 @@ MADE: dict[type[errors.MuistiError], errors.MuistiError] = {
     errors.Unsupported: errors.Unsupported(
         "sync", "a vault in memory has no files; open a folder instead"
     ),
+    errors.ScopeDenied: errors.ScopeDenied("write", "read"),
+    errors.TooManyRequests: errors.TooManyRequests(60, 7),
+    errors.QuotaExceeded: errors.QuotaExceeded("memories", 5, 5),
     errors.BrokenFile: errors.BrokenFile("facts/a.md", "has no front matter"),
     ConfigurationProblem: ConfigurationProblem(Path("settings.json"), "is no JSON"),
 }
@@ -105,7 +108,7 @@ def test_all_of_them_were_found() -> None:
 
 @every_error
 def test_each_says_what_it_means(kind: type[errors.MuistiError]) -> None:
-    assert kind.status in (403, 404, 409, 422, 500, 501, 503, 507)
+    assert kind.status in (401, 403, 404, 409, 422, 429, 500, 501, 503, 507)
     assert "title" in vars(kind), "each class has a title of its own"
     assert kind.title[0].isupper()
     assert not kind.title.endswith(".")

@@ -56,15 +56,30 @@ def test_the_metadata_says_where_the_project_is_and_what_it_runs_on(metadata: Me
     assert metadata["License-Expression"] == "Apache-2.0"
 
 
-def test_the_extra_all_has_every_other_extra() -> None:
+FRAMEWORKS = {
+    "crewai",
+    "google-adk",
+    "langchain",
+    "langgraph",
+    "llama-index",
+    "openai-agents",
+    "pydantic-ai",
+}
+"""Extras that are not in `all`: an agent uses one of them, and they are large."""
+
+
+def test_the_extra_all_has_every_extra_but_frameworks() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"][
         "optional-dependencies"
     ]
-    others = ",".join(sorted(extras.keys() - {"all"}))
+    others = ",".join(sorted(extras.keys() - {"all"} - FRAMEWORKS))
+    assert extras.keys() >= FRAMEWORKS
     assert extras["all"] == [f"muisti[{others}]"]
 
 
-@pytest.mark.parametrize("name", ["run.txt", "dev.txt", "peers.txt"])
+@pytest.mark.parametrize(
+    "name", ["run.txt", "dev.txt", "frameworks.txt", "crewai.txt", "peers.txt"]
+)
 def test_every_pin_has_a_hash_and_no_address(name: str) -> None:
     text = (ROOT / "requirements" / name).read_text("utf-8")
     assert "://" not in text

@@ -12,15 +12,21 @@ def detect_project(folder: Path) -> str:
 
     All worktrees of a repository are one project. The home folder is none.
     """
+    found = find_repository(folder)
+    return make_project_name(found.name) if found is not None else ""
+
+
+def find_repository(folder: Path) -> Path | None:
+    """Return the main folder of the git repository that a folder is in; None if it is in none."""
     try:
         start = folder.resolve()
         for root in (start, *start.parents):
             if (root / ".git").exists():
                 is_home = root == Path.home().resolve()
-                return "" if is_home else make_project_name(_find_main_folder(root).name)
+                return None if is_home else _find_main_folder(root)
     except (OSError, RuntimeError, ValueError):  # an unreadable folder belongs to no project
         pass
-    return ""
+    return None
 
 
 def describe_project(project: str) -> str:

@@ -23,6 +23,8 @@ from pathlib import Path
 from tests import tiers
 
 PATIENCE = 120
+ROOT = Path(__file__).parents[3]
+"""The folder that the package `tests` is in."""
 _FOR_THE_INTERPRETER = ("PYTHON", "LC_", "LANG")
 """Variables that only count when an interpreter starts."""
 
@@ -89,6 +91,7 @@ class ForkServer:
                 stdout=subprocess.PIPE,
                 text=True,
                 env=self._environment,
+                cwd=ROOT,  # the test that starts it may be in another folder
             )
         return self._process
 

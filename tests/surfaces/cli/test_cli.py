@@ -240,7 +240,7 @@ def test_J2_help_lists_every_command_once_in_its_group(cli: Cli) -> None:
 def test_J2_every_command_has_help(cli: Cli, command: str) -> None:
     said = cli.run(command, "--help").stdout
     assert "Usage:" in said
-    groups = ("session", "model", "core", "conversation", "warm")
+    groups = ("session", "model", "core", "conversation", "warm", "tenants", "git")
     no_tables = ("completion", "demo")
     protocols = ("mcp", "hook")  # what they read and write is JSON already, and is the agent's
     if command not in (*groups, *no_tables, *protocols):

@@ -72,7 +72,9 @@ def test_J2_init_without_a_terminal_names_the_commands(cli: Cli, notes: Path) ->
     )
     after = read_all(notes)
     assert {path: after[path] for path in before} == before
-    assert cli.json("import", str(notes), "--vault", str(notes)) == {"imported": 2}
+    imported = cli.json("import", str(notes), "--vault", str(notes))
+    assert isinstance(imported, dict)
+    assert imported["imported"] == 2
 
 
 def test_J2_init_does_not_change_notes_in_a_folder_of_memories(cli: Cli, notes: Path) -> None:

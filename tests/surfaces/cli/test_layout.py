@@ -153,3 +153,23 @@ def test_J2_the_default_output_fits_80_by_24(tmp_path: Path) -> None:
     listed = run_on_terminal(tmp_path / "vault", tmp_path, "list")
     assert len(listed) <= 23
     assert "use --limit or --offset for more" in listed[-1]
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        ("when", "role", "what", "tenant", "details"),  # `tenants audit`
+        ("ID", "scope", "label", "created", "state"),  # `tenants token list`
+        ("in", "title", "wikilink"),  # `links --unresolved`
+    ],
+)
+def test_J2_a_long_cell_wraps_and_the_others_stay_whole(
+    columns: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = render.new_table(*columns)
+    cells = {name: f"{name}-12345678" for name in columns}
+    long = next(name for name in columns if name in ("details", "label", "wikilink"))
+    table.add_row(*{**cells, long: "many words " * 18}.values())
+    render.new_console().print(table)
+    shown = capsys.readouterr().out
+    assert all(cell in shown for name, cell in cells.items() if name != long)

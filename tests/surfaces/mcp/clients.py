@@ -110,12 +110,12 @@ def render_both(answer: CallToolResult) -> tuple[str, str]:
 
 
 @contextmanager
-def run_server(vault: Path) -> Iterator[str]:
-    """Run `muisti serve`, which must exit with 0. The URL."""
+def run_server(vault: Path, module: str = "muisti") -> Iterator[str]:
+    """Run `muisti serve`, or another module's, which must exit with 0. The URL."""
     command = [
         sys.executable,
         "-m",
-        "muisti",
+        module,
         "serve",
         "--vault",
         str(vault),

@@ -344,3 +344,16 @@ def test_J4_a_missing_sdk_is_named(vault: Path) -> None:
     assert done.returncode == 1
     assert "pip install 'muisti[mcp]'" in done.stderr
     assert done.stdout == ""
+
+
+def test_J7_wikilinks_are_links(vault: Path) -> None:
+    async def work() -> None:
+        async with spawn_agent(vault) as client:
+            text = "We sign tokens as in [[Auth design]] and [[Nowhere]]"
+            source = await call_tool(client, "memory_save", content=text, title="Log")
+            other = "The design of the login page"
+            target = await call_tool(client, "memory_save", content=other, title="Auth design")
+            full = await call_tool(client, "memory_get", ids=[source["id"]])
+            assert full["memories"][0]["links"] == [f"RELATED_TO {target['id']} (wikilink)"]
+
+    run(work)

@@ -7,6 +7,7 @@ import io
 import json
 import os
 import sys
+from typing import Any
 
 import click
 
@@ -19,8 +20,26 @@ _ALIASES = {"chat": "conversation"}
 """Former names of commands. They keep working, unlisted (contract M2)."""
 
 
+class OutputClosed(Exception):
+    """The reader of our output has exited, as `head` does."""
+
+
 class LazyGroup(click.Group):
     """A group that imports a command's module only when that command is needed."""
+
+    def make_context(self, *arguments: Any, **options: Any) -> click.Context:
+        """Parse the command line. Raises OutputClosed, for which click would exit with 1."""
+        try:
+            return super().make_context(*arguments, **options)
+        except BrokenPipeError as error:
+            raise OutputClosed from error
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command. Raises OutputClosed."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            raise OutputClosed from error
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all commands, group by group."""
@@ -81,6 +100,8 @@ def run() -> None:
             stream.reconfigure(errors="replace")  # a question mark is better than a traceback
     try:
         cli.main(prog_name="muisti", complete_var=COMPLETE_VARIABLE, standalone_mode=False)
+        sys.stdout.flush()
+        sys.stderr.flush()
     except click.exceptions.Exit as done:
         sys.exit(done.exit_code)
     except click.ClickException as error:
@@ -92,8 +113,9 @@ def run() -> None:
     except (click.exceptions.Abort, KeyboardInterrupt):
         click.echo("Aborted.", err=True)
         sys.exit(130)
-    except BrokenPipeError:  # the reader of our output has exited
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (OutputClosed, BrokenPipeError):
+        for stream in (sys.stdout, sys.stderr):  # what they still hold goes nowhere
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
         sys.exit(0)
     except (MuistiError, OSError) as error:
         if "--json" in sys.argv:

@@ -71,8 +71,9 @@ def find_notes(root: Path) -> Notes:
     """Count the Markdown files of a folder. A folder with memories in it has no notes."""
     from muisti.filesystem import Tree, UnsafeFile
     from muisti.settings import Settings
-    from muisti.storage.files.memory_codec import PathInfo
-    from muisti.storage.files.vault import has_memory_id, scan_folder
+    from muisti.storage.files.memory_ids import has_memory_id
+    from muisti.storage.files.path_info import PathInfo
+    from muisti.storage.files.vault import scan_folder
 
     if not root.is_dir():
         return Notes()
@@ -118,7 +119,7 @@ def _offer(root: Path, notes: Notes) -> bool:
 
         context.invoke(index, path=str(root))
     elif choice == "import":
-        from muisti.surfaces.cli.maintenance import import_
+        from muisti.surfaces.cli.transfer import import_
 
         context.invoke(import_, source=root)
     return bool(choice == "vault")

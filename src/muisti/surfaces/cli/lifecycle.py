@@ -12,6 +12,7 @@ from muisti.model import Memory
 from muisti.surfaces.cli import render, render_results
 from muisti.surfaces.cli.shared import (
     common_options,
+    confirm_change,
     confirm_deletion,
     note,
     open_vault,
@@ -61,6 +62,38 @@ def unmerge(memory_id: str, vault: str | None, as_json: bool) -> None:
     else:
         title = render.replace_unprintable(separate.title)
         click.echo(f"Merge undone. Separate memory: {render.short_id(separate.id)}  {title}")
+
+
+@click.command()
+@click.option("--project", help="Only memories of this project, and global ones.")
+@_dry_run_option
+@click.option("--yes", "-y", is_flag=True, help="Skip the confirmation.")
+@common_options
+def dedupe(project: str | None, dry_run: bool, yes: bool, vault: str | None, as_json: bool) -> None:
+    """Merge memories that say the same.
+
+    For what two clones of a vault, or two imports, both brought. Shows the pairs and asks. The
+    older memory stays; the other one goes to the trash. `muisti unmerge ID` undoes a merge.
+    """
+    with open_vault(vault) as memory:
+        pairs = memory.dedupe(project=project, dry_run=True)
+        if not as_json:
+            for pair in pairs:
+                for mark, one in (("keep ", pair.kept), ("merge", pair.merged)):
+                    title = render.replace_unprintable(one.title)
+                    click.echo(f"{mark}  {render.short_id(one.id)}  {title}")
+                click.echo("")
+        number = render.format_count(len(pairs), "pair")
+        if not dry_run and pairs:
+            confirm_change(f"Merge {number}?", "dedupe", yes=yes)
+            pairs = memory.dedupe(pairs)
+    if as_json:
+        print_json(pairs)
+    elif dry_run or not pairs:
+        note(f"{number} found. Nothing was changed.")
+    else:
+        click.echo(f"Merged {render.format_count(len(pairs), 'pair')}.")
+        note(f"Undo one: muisti unmerge {pairs[0].kept.id[-8:]}")
 
 
 @click.command()
@@ -202,6 +235,7 @@ def archive(vault: str | None, as_json: bool) -> None:
 COMMANDS = {
     "history": history,
     "unmerge": unmerge,
+    "dedupe": dedupe,
     "upkeep": upkeep,
     "decay": decay,
     "cleanup": cleanup,

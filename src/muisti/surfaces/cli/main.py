@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 TYPE_CHECKING = False  # `typing` takes longer to import than Python to start
@@ -29,13 +30,13 @@ GROUPS = {
     },
     "Search": {
         "index": "documents",
-        "explain": "search",
-        "related": "search",
-        "keywords": "search",
-        "context": "search",
-        "compact": "search",
-        "timeline": "search",
-        "details": "search",
+        "explain": "lookups",
+        "related": "lookups",
+        "keywords": "lookups",
+        "context": "lookups",
+        "compact": "lookups",
+        "timeline": "lookups",
+        "details": "lookups",
     },
     "Links": {
         "supersede": "links",
@@ -46,6 +47,7 @@ GROUPS = {
         "graph": "links",
         "history": "lifecycle",
         "unmerge": "lifecycle",
+        "dedupe": "lifecycle",
     },
     "Conversations": {
         "conversation": "conversations",
@@ -57,10 +59,13 @@ GROUPS = {
         "sync": "maintenance",
         "verify": "maintenance",
         "reindex": "maintenance",
-        "export": "maintenance",
-        "import": "maintenance",
+        "export": "transfer",
+        "import": "transfer",
         "push": "moving",
         "pull": "moving",
+        "git": "git",
+        "worker": "worker",
+        "tenants": "tenants",
         "upkeep": "lifecycle",
         "decay": "lifecycle",
         "cleanup": "lifecycle",
@@ -78,6 +83,7 @@ GROUPS = {
         "trust": "trust",
         "install": "setup",
         "uninstall": "setup",
+        "sync-agent": "sync_agent",
         "doctor": "doctor",
         "serve": "serve",
         "mcp": "mcp",
@@ -92,28 +98,44 @@ MODULES = {name: module for group in GROUPS.values() for name, module in group.i
 
 def main() -> None:
     """Run the command. Hooks and searches run often: if possible, they do not even load click."""
+    open_closed_streams()
     if sys.argv[1:2] == ["hook"] and not {"-h", "--help"} & set(sys.argv):
         from muisti.surfaces.hooks.run import main as run_hook
 
         run_hook(sys.argv[2:])
+    if sys.argv[1:3] == ["git", "merge-file"] and not {"-h", "--help"} & set(sys.argv):
+        from muisti.surfaces.git.driver import main as merge_file
+
+        sys.exit(merge_file(sys.argv[3:]))
     is_search = sys.argv[1:2] == ["search"]
     if is_search:
         import gc
 
         from muisti.surfaces.warm.client import run_search
 
-        if run_search(sys.argv[2:]):
+        is_alone = not any(word.startswith("--also") for word in sys.argv)
+        if is_alone and run_search(sys.argv[2:]):
             return
         gc.set_threshold(GC_THRESHOLD)
     from muisti.surfaces.cli.group import run
 
     run()
     if is_search:
-        import os
-
-        sys.stdout.flush()
-        sys.stderr.flush()
         os._exit(0)  # the vault is closed; taking the modules apart takes as long as a search
+
+
+def open_closed_streams() -> None:
+    """Open the null device for every standard stream that the caller has closed.
+
+    Otherwise the next file that is opened would get its descriptor: a library that prints would
+    write into a file of the vault.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            # It gets the lowest descriptor that is free: the one that was closed.
+            stream = open(os.devnull, "w" if number else "r", encoding="utf-8")  # noqa: SIM115
+            os.set_inheritable(stream.fileno(), True)
+            setattr(sys, name, stream)
 
 
 def __getattr__(name: str) -> object:

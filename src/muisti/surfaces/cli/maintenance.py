@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import sys
 from dataclasses import fields
-from pathlib import Path
-from typing import Any
 
 import click
 
@@ -13,8 +11,6 @@ from muisti.settings import Settings
 from muisti.surfaces.cli import render
 from muisti.surfaces.cli.shared import (
     common_options,
-    embed_with_bar,
-    filter_options,
     note,
     open_vault,
     print_json,
@@ -126,64 +122,6 @@ def verify(deep: bool, vault: str | None, as_json: bool) -> None:
 
 
 @click.command()
-@filter_options
-@click.option("--format", "form", default="markdown", show_default=True, help="markdown or json.")
-@click.option(
-    "--output",
-    "-o",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="File to write. Default: standard output.",
-)
-@common_options
-def export(
-    filters: dict[str, Any], form: str, output: Path | None, vault: str | None, as_json: bool
-) -> None:
-    """Export memories to one file that `muisti import` reads.
-
-    To move a whole vault, copy its folder instead: see `muisti init --help`. `muisti pull` makes a
-    folder of a vault in a database.
-    """
-    with open_vault(vault) as memory:
-        text = memory.export_memories(format="json" if as_json else form, **filters)
-    if output is None:
-        click.echo(text, nl=False)
-    else:
-        output.write_text(text, encoding="utf-8", newline="")
-        note(f"Wrote {output}. Import it with: muisti import {output}")
-
-
-@click.command(name="import")
-@click.argument("source", type=click.Path(path_type=Path))
-@click.option("--kind", help="Kind of all imported memories.")
-@click.option("--project", help="Project of all imported memories.")
-@click.option("--trusted", is_flag=True, help="Mark the memories as trusted.")
-@common_options
-def import_(
-    source: Path,
-    kind: str | None,
-    project: str | None,
-    trusted: bool,
-    vault: str | None,
-    as_json: bool,
-) -> None:
-    """Import memories from a file or folder.
-
-    SOURCE is an export, a JSON or Markdown file, or a folder of Markdown files. Duplicates are
-    merged.
-    """
-    with open_vault(vault, create=True) as memory:
-        with progress_bar("Importing", quiet=as_json) as progress:
-            number = memory.import_memories(
-                source, kind=kind, project=project, trusted=trusted, progress=progress
-            )
-        embed_with_bar(memory, quiet=as_json)
-    if as_json:
-        print_json({"imported": number})
-    else:
-        click.echo(f"Imported {render.format_count(number, 'new memory')}.")
-
-
-@click.command()
 @common_options
 def settings(vault: str | None, as_json: bool) -> None:
     """Show all settings.
@@ -224,8 +162,6 @@ COMMANDS = {
     "sync": sync,
     "reindex": reindex,
     "verify": verify,
-    "export": export,
-    "import": import_,
     "settings": settings,
     "completion": completion,
 }

@@ -16,6 +16,7 @@ from muisti.model.fields import Given, ValueType
 from muisti.model.memory import FIELDS
 from muisti.remember.scope import default_scope
 from muisti.surfaces.cli import render, render_results
+from muisti.surfaces.cli.also import also_option, look_into
 from muisti.surfaces.cli.shared import (
     Time,
     common_options,
@@ -172,15 +173,21 @@ def save(
 @click.argument("memory_id", metavar="ID")
 @click.option("--include-deleted", is_flag=True, help="Include the trash.")
 @click.option("--raw", is_flag=True, help="Print only the content, unformatted.")
+@also_option
 @common_options
 def show(
-    memory_id: str, include_deleted: bool, raw: bool, vault: str | None, as_json: bool
+    memory_id: str,
+    include_deleted: bool,
+    raw: bool,
+    also: tuple[str, ...],
+    vault: str | None,
+    as_json: bool,
 ) -> None:
     """Show a memory.
 
     The last few characters of an ID are enough, here and in every command.
     """
-    with open_vault(vault) as memory:
+    with open_vault(vault) as memory, look_into(memory, also):
         found = memory.get(resolve_id(memory, memory_id), include_deleted=include_deleted)
         if found is None:
             raise MemoryNotFound(memory_id)
@@ -215,13 +222,16 @@ def show(
     help="created_at, salience or last_accessed.",
 )
 @click.option("--order", default="desc", show_default=True, help="asc or desc.")
+@also_option
 @common_options
-def list_(filters: dict[str, Any], vault: str | None, as_json: bool, **page: Any) -> None:
+def list_(
+    filters: dict[str, Any], also: tuple[str, ...], vault: str | None, as_json: bool, **page: Any
+) -> None:
     """List memories, newest first."""
     if page["limit"] is None:
         screen = None if as_json else render_results.count_screen_lines()
         page["limit"] = MOST_LISTED if screen is None else min(MOST_LISTED, screen - HEADER_LINES)
-    with open_vault(vault, in_project=True) as memory:
+    with open_vault(vault, in_project=True) as memory, look_into(memory, also):
         found = memory.list(**page, **filters)
         if not as_json:
             hint = memory.scope_hint(filters["project"], filters["user"])

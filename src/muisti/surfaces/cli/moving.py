@@ -47,14 +47,19 @@ def pull(store: str, folder: str, as_json: bool) -> None:
     FOLDER must be empty, but for a muisti.toml, or not exist. Run the command again to continue a
     pull that was cut short.
     """
+    copy_to_folder(store, folder, "Pulled", as_json=as_json)
+
+
+def copy_to_folder(store: str, folder: str, verb: str, *, as_json: bool) -> None:
+    """Copy a vault from a database into a folder, with a progress bar, and print the report."""
     from muisti.bootstrap_moving import pull as copy
 
     with (
         _explain_interrupt(),
-        progress_bar("Pulling", then="Indexing", quiet=as_json) as progress,
+        progress_bar("Copying", then="Indexing", quiet=as_json) as progress,
     ):
         report = copy(store, folder, progress=progress)
-    _print_report(report, "Pulled", as_json=as_json)
+    _print_report(report, verb, as_json=as_json)
 
 
 @contextmanager

@@ -6,22 +6,8 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from muisti.model import (
-    CORE_SECTIONS,
-    CoreMemory,
-    Explanation,
-    Extracted,
-    Graph,
-    HistoryEntry,
-    Link,
-    LinkType,
-    Memory,
-    Problem,
-    Session,
-    Stats,
-)
 from muisti.model.fields import Redaction
-from muisti.model.memory import FIELDS
+from muisti.model.memory import CORE_SECTIONS, FIELDS, LinkType, Memory
 from muisti.model.summaries import describe_range
 from muisti.recall.snippet import make_snippet
 
@@ -29,10 +15,33 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+    from muisti.model import (
+        CoreMemory,
+        Explanation,
+        Extracted,
+        Graph,
+        HistoryEntry,
+        Link,
+        Problem,
+        Session,
+        Stats,
+        UnresolvedLink,
+    )
+
 SNIPPET_LENGTH = 240
 LONGEST_NAME = 16
 """Characters of the name of a project or user in a table. The title needs the room."""
-_RATIOS = {"memory": 1, "title": 1, "summary": 1, "reason": 2, "file": 1, "path": 1}
+_RATIOS = {
+    "details": 1,
+    "file": 1,
+    "label": 1,
+    "memory": 1,
+    "path": 1,
+    "reason": 2,
+    "summary": 1,
+    "title": 1,
+    "wikilink": 1,
+}
 """The columns that share what is left of a table's width, and wrap."""
 _UNITS = (
     (86_400 * 365, "year"),
@@ -148,7 +157,11 @@ def new_console() -> Console:
     """Return a console that writes to standard output."""
     from rich.console import Console
 
-    return Console(highlight=False, emoji=False)
+    class OutputConsole(Console):
+        def on_broken_pipe(self) -> None:  # Rich would exit with 1
+            raise BrokenPipeError
+
+    return OutputConsole(highlight=False, emoji=False)
 
 
 def new_table(*columns: str, wrap: bool = True) -> Table:
@@ -201,7 +214,8 @@ def print_memory(
         **{name: getattr(memory, name) for name in _OWNERS},
         "session": memory.session_id,
         "covers": describe_range(memory),
-        "keywords": ", ".join(memory.keywords),
+        "aliases": ", ".join(memory.aliases),
+        "keywords": ", ".join((*memory.keywords, *(f"#{tag}" for tag in memory.hashtags))),
         "categories": ", ".join(memory.categories),
         "concepts": ", ".join(memory.concepts),
         "files": ", ".join(memory.files),
@@ -260,6 +274,14 @@ def print_links(graph: Graph) -> None:
         confidence = f"{link.confidence:g}{' suggested' if link.proposed else ''}"
         ends = (short_id(link.source), link.type.lower(), short_id(link.target))
         table.add_row(*ends, escape(titles.get(other, "")), confidence, link.extracted_by)
+    new_console().print(table)
+
+
+def print_unresolved(missing: Sequence[UnresolvedLink]) -> None:
+    """Print wikilinks that lead to no memory."""
+    table = new_table("in", "title", "wikilink")
+    for link in missing:
+        table.add_row(short_id(link.source), escape(link.title), escape(f"[[{link.target}]]"))
     new_console().print(table)
 
 

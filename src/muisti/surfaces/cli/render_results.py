@@ -6,9 +6,10 @@ import re
 import sys
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from muisti.model import CompactResult, EntryType, Memory, SearchResult
+from muisti.model import EntryType
 from muisti.model.validity import is_outdated
 from muisti.recall.snippet import make_snippet
 from muisti.surfaces.cli import plain
@@ -27,6 +28,8 @@ from muisti.surfaces.cli.render import (
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from muisti.model import CompactResult, Memory, SearchResult
 
 Line = tuple[int, str, str]
 """By how much a line is indented, its text, and its style."""
@@ -145,6 +148,7 @@ def _format_result(
         memory.kind,
         format_age(memory.created_at, now),
         _name_owner(memory),
+        f"vault {PurePath(result.vault).name}" if result.vault else "",
     )
     lines = [(0, headline, "bold"), (INDENT, cut(meta, width), "dim")]
     if result.outdated:

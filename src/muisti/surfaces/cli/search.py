@@ -1,4 +1,4 @@
-"""Commands that find memories."""
+"""The command `muisti search`. It runs often, so the other commands that find are elsewhere."""
 
 from __future__ import annotations
 
@@ -7,43 +7,38 @@ from typing import Any
 
 import click
 
-from muisti.errors import MemoryNotFound
 from muisti.model import Memory, SearchResults
 from muisti.surfaces.cli import render, render_results
+from muisti.surfaces.cli.also import also_option, look_into
 from muisti.surfaces.cli.shared import (
     Time,
     common_options,
     filter_options,
-    find_replaced,
     get_scope,
     keep_warm,
     mode_option,
     note,
     note_scope,
     open_to_search,
-    open_vault,
     print_json,
-    resolve_id,
     source_option,
     warn_if_degraded,
     warn_of_problems,
 )
 
-_limit_option = click.option(
-    "--limit", "-n", type=int, default=10, show_default=True, help="Maximum number of results."
-)
-_search_limit_option = click.option(
+search_limit_option = click.option(
     "--limit",
     "-n",
     type=int,
     help="Maximum number of results. Default: 10, of which a terminal shows as many as fit.",
 )
-_asked_at_option = click.option(
+asked_at_option = click.option(
     "--asked-at", type=Time("moment"), help="Time that words like yesterday refer to. Default: now."
 )
 
 
-def _suggest_next(query: str) -> None:
+def suggest_next(query: str) -> None:
+    """Say what to try if no memory matches."""
     from shlex import quote  # only needed here
 
     note(f"No memories match {query!r}. Try other words, or fewer filters.")
@@ -78,15 +73,17 @@ def _print_by_strength(
 @click.argument("query", nargs=-1, required=True)
 @filter_options
 @source_option
-@_search_limit_option
+@search_limit_option
 @mode_option
-@_asked_at_option
+@asked_at_option
 @click.option("--for-agent", is_flag=True, help="Output one prompt block, fenced as data.")
+@also_option
 @common_options
 def search(
     query: tuple[str, ...],
     filters: dict[str, Any],
     for_agent: bool,
+    also: tuple[str, ...],
     vault: str | None,
     as_json: bool,
     **options: Any,
@@ -96,7 +93,7 @@ def search(
     Narrow the search with filters, for example --kind decision or --since 2026-01-31.
     """
     text = " ".join(query)
-    with open_to_search(vault) as memory:
+    with open_to_search(vault) as memory, look_into(memory, also):
         results = memory.search(text, **options, **filters)
         if as_json:
             print_json(results)
@@ -113,199 +110,13 @@ def search(
             screen = render_results.count_screen_lines() if options["limit"] is None else None
             _print_by_strength(results, outdated, screen)
         else:
-            _suggest_next(text)
+            suggest_next(text)
         if not as_json:
             note_scope(memory, filters, results.hint)
-        warn_if_degraded(results)
+        warn_if_degraded(results, embeds_later=memory.embedding_postponed)
         warn_of_problems(memory)
     keep_warm(memory, vault)
     return results
 
 
-@click.command()
-@click.argument("wanted", metavar="KEYWORD...", nargs=-1, required=True)
-@filter_options
-@click.option("--all", "match_all", is_flag=True, help="Only memories that have all keywords.")
-@_limit_option
-@common_options
-def keywords(
-    wanted: tuple[str, ...],
-    filters: dict[str, Any],
-    vault: str | None,
-    as_json: bool,
-    **options: Any,
-) -> None:
-    """Find memories by keyword."""
-    with open_vault(vault, in_project=True) as memory:
-        found = memory.search_by_keywords(wanted, **options, **filters)
-        if not as_json:
-            hint = memory.scope_hint(filters["project"], filters["user"])
-            note_scope(memory, filters, hint)
-        outdated = memory.find_outdated([one.id for one in found], **get_scope(memory, filters))
-    if as_json:
-        print_json(found)
-    elif found:
-        render_results.print_memories(found, render.current_time(), outdated)
-    else:
-        note(f"No memories have the keywords {', '.join(wanted)}. Try: muisti search {wanted[0]}")
-
-
-@click.command()
-@click.argument("query", nargs=-1, required=True)
-@filter_options
-@source_option
-@_search_limit_option
-@mode_option
-@common_options
-def compact(
-    query: tuple[str, ...],
-    filters: dict[str, Any],
-    vault: str | None,
-    as_json: bool,
-    **options: Any,
-) -> None:
-    """Search, IDs and titles only.
-
-    `muisti timeline` and `muisti details` show more about a result.
-    """
-    text = " ".join(query)
-    with open_vault(vault, in_project=True) as memory:
-        results = memory.search_compact(text, **options, **filters)
-        outdated = memory.find_outdated([one.id for one in results], **get_scope(memory, filters))
-        if not as_json:
-            note_scope(memory, filters, memory.scope_hint(filters["project"], filters["user"]))
-    if as_json:
-        print_json(results)
-    elif results:
-        render_results.print_compact(results, render.current_time(), outdated)
-    else:
-        _suggest_next(text)
-
-
-@click.command()
-@click.argument("memory_id", metavar="ID")
-@click.option("--before", type=int, default=5, show_default=True, help="Number of earlier ones.")
-@click.option("--after", type=int, default=5, show_default=True, help="Number of later ones.")
-@common_options
-def timeline(memory_id: str, before: int, after: int, vault: str | None, as_json: bool) -> None:
-    """Show neighbours in time."""
-    with open_vault(vault) as memory:
-        anchor = resolve_id(memory, memory_id)
-        found = memory.timeline(anchor, before=before, after=after)
-        outdated = memory.find_outdated([one.id for one in found])
-    if as_json:
-        print_json(found)
-    else:
-        render_results.print_compact(found, render.current_time(), outdated, anchor)
-
-
-@click.command()
-@click.argument("memory_ids", metavar="ID...", nargs=-1, required=True)
-@common_options
-def details(memory_ids: tuple[str, ...], vault: str | None, as_json: bool) -> None:
-    """Show full memories."""
-    with open_vault(vault) as memory:
-        ids, missing = [], []
-        for part in memory_ids:
-            try:
-                ids.append(resolve_id(memory, part))
-            except MemoryNotFound:
-                missing.append(part)
-        memories = memory.details(ids)
-        missing += memories.missing
-        if not memories:
-            raise MemoryNotFound(*missing)
-        outdated = memory.find_outdated([found.id for found in memories])
-        replaced = {found.id: find_replaced(memory, found) for found in memories}
-    if missing:
-        note(f"Not found: {', '.join(missing)}")
-    if as_json:
-        print_json(memories)
-        return
-    for found in memories:
-        render.print_memory(found, outdated, replaced[found.id])
-
-
-@click.command()
-@click.argument("memory_id", metavar="ID")
-@_limit_option
-@common_options
-def related(memory_id: str, limit: int, vault: str | None, as_json: bool) -> None:
-    """Find similar memories."""
-    with open_vault(vault) as memory:
-        results = memory.related(resolve_id(memory, memory_id), limit=limit)
-        outdated = memory.find_outdated([one.memory.id for one in results])
-    if as_json:
-        print_json(results)
-    elif results:
-        render_results.print_results(results, render.current_time(), outdated)
-    else:
-        note("No similar memories.")
-
-
-@click.command()
-@click.argument("query")
-@click.argument("memory_id", metavar="ID")
-@filter_options
-@source_option
-@mode_option
-@_asked_at_option
-@common_options
-def explain(
-    query: str,
-    memory_id: str,
-    filters: dict[str, Any],
-    vault: str | None,
-    as_json: bool,
-    **options: Any,
-) -> None:
-    """Explain why QUERY finds a memory or not.
-
-    Pass the same filters as to the search, so that they are explained too.
-    """
-    with open_vault(vault, in_project=True) as memory:
-        found = memory.explain(query, resolve_id(memory, memory_id), **options, **filters)
-    if as_json:
-        print_json(found)
-    else:
-        render.print_explanation(found)
-
-
-@click.command()
-@click.argument("query", nargs=-1, required=True)
-@filter_options
-@source_option
-@click.option("--budget", type=int, default=2000, show_default=True, help="Maximum size in tokens.")
-@click.option("--include-outdated", is_flag=True, help="Include outdated memories, marked.")
-@common_options
-def context(
-    query: tuple[str, ...],
-    filters: dict[str, Any],
-    vault: str | None,
-    as_json: bool,
-    **options: Any,
-) -> None:
-    """Build a prompt block from memories that match QUERY.
-
-    The block starts with core memory. Memories are fenced as data, with their source and trust.
-    """
-    with open_vault(vault, in_project=True) as memory:
-        block = memory.context(" ".join(query), **options, **filters)
-        if not as_json:
-            note_scope(memory, filters, memory.scope_hint(filters["project"], filters["user"]))
-    if as_json:
-        print_json({"context": block})
-    else:
-        click.echo(block)
-
-
-COMMANDS = {
-    "search": search,
-    "context": context,
-    "keywords": keywords,
-    "compact": compact,
-    "timeline": timeline,
-    "details": details,
-    "related": related,
-    "explain": explain,
-}
+COMMANDS = {"search": search}

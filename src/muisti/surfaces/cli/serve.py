@@ -59,6 +59,11 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path),
     help="Folder whose Markdown clients may index; may be repeated.",
 )
+@click.option(
+    "--tenants",
+    is_flag=True,
+    help="Serve all tenants of a PostgreSQL database; the token of a request decides which.",
+)
 @click.option("--open", "open_page", is_flag=True, help="Open the page in the browser.")
 @common_options
 def serve(
@@ -76,11 +81,15 @@ def serve(
     config = ServerConfig(
         host=options["host"],
         port=options["port"],
+        tenants=options["tenants"],
         token=options["token"] if token_file is None else _read_token(token_file),
         allowed_hosts=options["allow_host"],
         allowed_origins=tuple(origin.rstrip("/").lower() for origin in options["allow_origin"]),
         document_folders=tuple(folder.expanduser().absolute() for folder in options["documents"]),
     )
+    if options["tenants"]:
+        _serve_tenants(vault, config, as_json=as_json)
+        return
     is_new = False
     if find_database(vault) is None:
         root = find_vault(vault)
@@ -107,6 +116,30 @@ def serve(
                 threading.Timer(0.5, webbrowser.open, (address,)).start()
 
         run(memory, config, announce)
+    note("Stopped.")
+
+
+def _serve_tenants(store: str | None, config: ServerConfig, *, as_json: bool) -> None:
+    """Serve all tenants of a database until a signal comes."""
+    address = find_database(store)
+    if address is None:
+        raise SettingsError("--tenants needs a database: --store postgresql://user@host/database")
+    from muisti.bootstrap_tenants import TenantVaults
+    from muisti.surfaces.rest.server import serve as run
+
+    vaults = TenantVaults(address)
+
+    def announce(ready: ServerConfig) -> None:
+        if as_json:
+            print_json({"url": ready.base_url, "vault": vaults.name, "token": True})
+        else:
+            click.echo(f"Serving the tenants of {vaults.name} at {ready.base_url}.")
+        sys.stdout.flush()
+
+    try:
+        run(vaults, config, announce)
+    finally:
+        vaults.close()
     note("Stopped.")
 
 

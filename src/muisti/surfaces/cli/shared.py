@@ -8,10 +8,9 @@ import logging
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 import click
 
@@ -194,8 +193,7 @@ def mode_option(function: Function) -> Function:
     )(function)
 
 
-@dataclass(frozen=True, slots=True)
-class OpenVault:
+class OpenVault(NamedTuple):
     """A vault that is open already, as the object of a click context: in a warm process."""
 
     view: Callable[[str | None, str], Muisti]
@@ -356,15 +354,18 @@ def read_stdin() -> str:
 
 def confirm_deletion(what: str, option: str, *, yes: bool, is_hard: bool = True) -> None:
     """Ask before something is deleted. Raises InvalidRequest without a terminal."""
+    hard = f"Delete {what} permanently? This cannot be undone"
+    confirm_change(hard if is_hard else f"Remove {what}?", option, yes=yes)
+
+
+def confirm_change(question: str, option: str, *, yes: bool) -> None:
+    """Ask a question, and abort unless the answer is yes. Raises InvalidRequest if nobody can."""
     if yes:
         return
     if not sys.stdin.isatty():
         reason = "asks for confirmation, but stdin is not a terminal; add --yes to confirm"
         raise InvalidRequest(option, "", reason)
-    if is_hard:
-        click.confirm(f"Delete {what} permanently? This cannot be undone", abort=True)
-    else:
-        click.confirm(f"Remove {what}?", abort=True)
+    click.confirm(question, abort=True)
 
 
 def find_replaced(memory: Muisti, found: Memory) -> list[Memory]:
@@ -394,8 +395,11 @@ def _remember(record: logging.LogRecord) -> bool:
 logging.getLogger("muisti").addFilter(_remember)
 
 
-def warn_if_degraded(results: object) -> None:
-    """Print why a search used less than the requested mode, unless a log line has said so."""
+def warn_if_degraded(results: object, *, embeds_later: bool = False) -> None:
+    """Print why a search used less than the requested mode, unless a log line has said so.
+
+    Embeds later: the command leaves a process that embeds what is missing.
+    """
     degraded = getattr(results, "degraded", "")
     _, _, reason = degraded.partition(": ")
     for message in _logged:
@@ -403,7 +407,12 @@ def warn_if_degraded(results: object) -> None:
         # The reason may go on to say when the next attempt is.
         if (reason and reason in message) or (logged and reason.startswith(logged)):
             return
-    if degraded:
+    if embeds_later and "not embedded yet" in degraded:  # not if there is no embedder
+        note(
+            f"Note: {degraded}. A process in the background embeds what is missing, which takes "
+            "minutes if it is much; `muisti stats` shows how much is left."
+        )
+    elif degraded:
         note(f"Note: {degraded}")
 
 

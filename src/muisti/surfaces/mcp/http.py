@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from muisti.engine import Muisti
-from muisti.surfaces.mcp.vault import LazyVault
+from muisti.surfaces.mcp.vault import LazyVault, TenantVault
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
@@ -25,8 +25,11 @@ class McpEndpoint:
     Access control and limits are the middleware's around it.
     """
 
-    def __init__(self, memory: Muisti) -> None:
-        self._vault = LazyVault(lambda: memory, owns_memory=False)
+    def __init__(self, memory: Muisti | None) -> None:
+        """Memory: None for the vault of each request's tenant."""
+        self._vault = (
+            TenantVault() if memory is None else LazyVault(lambda: memory, owns_memory=False)
+        )
         self._lock = asyncio.Lock()
         self._stop = asyncio.Event()
         self._app: ASGIApp | None = None

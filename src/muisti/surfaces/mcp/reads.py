@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from pathlib import PurePath
 from typing import cast
 
 from muisti.aio import MemoryService
@@ -151,6 +152,12 @@ async def make_hit_entries(memory: MemoryService, hits: Sequence[SearchResult]) 
         replaced_by = hit.superseded_by or entry.replaced_by
         is_outdated = entry.outdated or hit.superseded_by is not None
         entries.append(
-            Entry(hit.memory, weak=hit.weak, outdated=is_outdated, replaced_by=replaced_by)
+            Entry(
+                hit.memory,
+                weak=hit.weak,
+                outdated=is_outdated,
+                replaced_by=replaced_by,
+                vault=PurePath(hit.vault).name,
+            )
         )
     return entries

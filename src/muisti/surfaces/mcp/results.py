@@ -55,6 +55,8 @@ class Entry:
     """The ID of the memory that replaced it, if it is outdated."""
     standing: bool = False
     """Whether it is a standing instruction that bears on the query, not a match."""
+    vault: str = ""
+    """The name of its vault, if several are searched."""
 
 
 class ListedMemory(BaseModel):
@@ -69,6 +71,7 @@ class ListedMemory(BaseModel):
     marks: list[str] = Field(default=[])
     """pinned, standing, weak, outdated."""
     replaced_by: str = ""
+    vault: str = ""
 
 
 class MemoryList(BaseModel):
@@ -220,6 +223,8 @@ def _format_line(entry: Entry, marked_id: str) -> str:
     remarks += [mark for mark in listed.marks if mark != "outdated"]
     if entry.outdated:
         remarks.append(describe_outdated(entry.replaced_by))
+    if listed.vault:
+        remarks.append(f"vault {listed.vault}")
     remark = f" ({', '.join(remarks)})" if remarks else ""
     text = f"{quote_text(listed.title)}{quote_text(remark)}"
     mark = "→ " if memory.id == marked_id else ""
@@ -256,6 +261,7 @@ def _to_listed(entry: Entry) -> ListedMemory:
         trust=_trust(memory),
         marks=[name for name, is_set in flags.items() if is_set],
         replaced_by=entry.replaced_by[-SHORT_ID_LENGTH:],
+        vault=truncate(_to_one_line(entry.vault), SOURCE_TOKENS),
     )
 
 
@@ -286,10 +292,12 @@ def render_full(
     memories: Sequence[Memory],
     missing: Sequence[str] = (),
     outdated: Mapping[str, str] | None = None,
+    wikilinks: Mapping[str, Mapping[str, str | None]] | None = None,
 ) -> CallToolResult:
     """Return full memories, fenced.
 
-    Missing: IDs that no memory has. Outdated: by ID, which memory replaced it, or "".
+    Missing: IDs that no memory has. Outdated: by ID, which memory replaced it, or "". Wikilinks: by
+    ID, what the wikilinks of a memory lead to.
     """
     limit = GET_TOKENS // max(1, len(memories))
     replaced = outdated or {}
@@ -303,6 +311,9 @@ def render_full(
             )
         shown.append(replace(memory, content=content))
         until = memory.valid_until
+        linked = {link.target for link in memory.links} | {memory.id, None}
+        targets = (wikilinks or {}).get(memory.id, {}).values()
+        in_text = [f"RELATED_TO {id_} (wikilink)" for id_ in targets if id_ not in linked]
         if memory.id in replaced:
             notes.append(f"{shorten_id(memory)} is {describe_outdated(replaced[memory.id])}.")
         full.append(
@@ -318,7 +329,7 @@ def render_full(
                 covers=describe_range(memory),
                 valid_until=until.isoformat(timespec="seconds") if until else "",
                 replaced_by=replaced.get(memory.id, ""),
-                links=[format_link(link) for link in memory.links],
+                links=[format_link(link) for link in memory.links] + in_text,
             )
         )
     named = [quote_text(one[:100]) for one in missing]

@@ -17,6 +17,7 @@ from pydantic import ValidationError, create_model
 
 from muisti import __version__
 from muisti.errors import MuistiError
+from muisti.surfaces.access import check_tool
 from muisti.surfaces.mcp.errors import CONTINUE, describe_argument_errors, describe_error
 from muisti.surfaces.mcp.prompts import add_prompts
 from muisti.surfaces.mcp.resources import add_resources
@@ -122,6 +123,7 @@ class MemoryTool(Tool):
             raise ToolError(describe_argument_errors(self.name, known, error)) from error
         call = CALL.set(context)
         try:
+            check_tool(reads=self.annotations == _READS)
             result = await self.fn(**given)
         except (MuistiError, OSError) as error:
             raise ToolError(describe_error(error)) from error

@@ -211,7 +211,12 @@ class Tools:
         found, missing = await with_progress(reading, "reading")
         entries = await make_entries(memory, found)
         outdated = {one.memory.id: one.replaced_by for one in entries if one.outdated}
-        return results.render_full(found, missing, outdated)
+        wikilinks = {
+            one.id: await memory.wikilinks(one.id, **agent.make_scope(where))
+            for one in found
+            if one.wikilinks
+        }
+        return results.render_full(found, missing, outdated, wikilinks)
 
     async def memory_update(
         self,

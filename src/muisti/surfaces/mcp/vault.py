@@ -14,6 +14,7 @@ from muisti.engine import Muisti
 from muisti.errors import MuistiError, Unsupported
 from muisti.locations import find_database
 from muisti.settings import find_vault
+from muisti.surfaces.access import CALLER
 
 log = logging.getLogger("muisti")
 SYNC_SECONDS = 30.0
@@ -67,6 +68,25 @@ class LazyVault:
         memory, self._memory = self._memory, None
         if memory is not None and self._owns_memory:
             await asyncio.to_thread(memory.close)
+
+
+class TenantVault(LazyVault):
+    """The vault of the tenant whose token a request has."""
+
+    def __init__(self) -> None:
+        super().__init__(self._find, owns_memory=False)
+
+    async def connect(self) -> MemoryService:
+        """Return the vault of the current request."""
+        memory = self._find()
+        await asyncio.get_running_loop().run_in_executor(self._threads, memory.check_available)
+        return MemoryService(memory, self._threads)
+
+    def _find(self) -> Muisti:
+        caller = CALLER.get()
+        if caller is None:
+            raise MuistiError("this request has no tenant")
+        return caller.memory
 
 
 def make_vault(path: str | None) -> LazyVault:

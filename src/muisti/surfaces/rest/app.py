@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
@@ -37,7 +37,11 @@ from muisti.surfaces.rest.security import (
     RateLimitMiddleware,
     SecurityHeadersMiddleware,
 )
+from muisti.surfaces.rest.tenants import ServedVaults, TenantMiddleware
 from muisti.surfaces.rest.watcher import VaultWatcher
+
+if TYPE_CHECKING:
+    from muisti.bootstrap_tenants import TenantVaults
 
 __all__ = ["ServerConfig", "create_app"]
 ROUTERS = (
@@ -70,9 +74,13 @@ WEB_MODULE = "muisti.surfaces.web"
 MCP_MODULE = "muisti.surfaces.mcp.http"
 
 
-def create_app(memory: Muisti, config: ServerConfig | None = None) -> FastAPI:
-    """Return the application that serves a vault. The caller closes the vault afterwards."""
+def create_app(memory: Muisti | TenantVaults, config: ServerConfig | None = None) -> FastAPI:
+    """Return the application that serves a vault, or those of all tenants of a database.
+
+    The caller closes them afterwards.
+    """
     config = config or ServerConfig()
+    tenants = None if isinstance(memory, Muisti) else ServedVaults(memory, config)
     app = FastAPI(
         title="muisti",
         version=__version__,
@@ -85,6 +93,7 @@ def create_app(memory: Muisti, config: ServerConfig | None = None) -> FastAPI:
         lifespan=_lifespan,
     )
     app.state.memory = memory
+    app.state.tenants = tenants
     app.state.config = config
     app.state.events = EventBroadcaster(config.listeners)
     app.state.metrics = MetricsRegistry()
@@ -95,12 +104,14 @@ def create_app(memory: Muisti, config: ServerConfig | None = None) -> FastAPI:
     app.include_router(docs.router)
     if config.web_page and importlib.util.find_spec(WEB_MODULE) is not None:
         web = importlib.import_module(WEB_MODULE)
-        app.include_router(
-            web.create_router(memory, get_revision=lambda: app.state.events.published)
-        )
+        if tenants is None:
+            pages = web.create_router(memory, get_revision=lambda: app.state.events.published)
+        else:
+            pages = web.create_router(find_context=lambda: tenants.get().page)
+        app.include_router(pages)
     if importlib.util.find_spec("mcp") is not None:
         mcp = importlib.import_module(MCP_MODULE)
-        app.state.mcp = mcp.McpEndpoint(memory)
+        app.state.mcp = mcp.McpEndpoint(memory if tenants is None else None)
         app.router.routes.append(Route(mcp.PATH, app.state.mcp, include_in_schema=False))
     app.openapi = lambda: _build_openapi(app)  # type: ignore[method-assign]
     add_handlers(app, [route for module in ROUTERS for route in module.router.routes])
@@ -108,6 +119,8 @@ def create_app(memory: Muisti, config: ServerConfig | None = None) -> FastAPI:
     # The last one added is the outermost.
     app.add_middleware(BodyLimitMiddleware, config=config)
     app.add_middleware(RateLimitMiddleware, config=config)
+    if tenants is not None:
+        app.add_middleware(TenantMiddleware, vaults=tenants.vaults, config=config)
     app.add_middleware(AccessMiddleware, config=config)
     app.add_middleware(TimingMiddleware, metrics=app.state.metrics)
     app.add_middleware(SecurityHeadersMiddleware)
@@ -117,8 +130,11 @@ def create_app(memory: Muisti, config: ServerConfig | None = None) -> FastAPI:
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     """Run the watcher while the application serves."""
-    watcher = None
-    if app.state.config.watch:
+    watcher: VaultWatcher | ServedVaults | None = None
+    if app.state.tenants is not None:
+        watcher = app.state.tenants
+        watcher.start()
+    elif app.state.config.watch:
         watcher = VaultWatcher(app.state.memory, app.state.events, app.state.config)
         watcher.start()
     try:
@@ -148,7 +164,7 @@ def _build_openapi(app: FastAPI) -> dict[str, Any]:
         schemas.update(problem.pop("$defs"))
         schemas["Problem"] = problem
         document["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
-        if app.state.config.token is not None:
+        if app.state.config.token is not None or app.state.tenants is not None:
             document["security"] = [{"token": []}]
         app.openapi_schema = document
     return app.openapi_schema

@@ -17,13 +17,13 @@ from anyio import CapacityLimiter, to_thread
 from anyio.lowlevel import RunVar
 from fastapi.routing import APIRoute
 
+from muisti.surfaces.access import READING_POSTS
+
 P = ParamSpec("P")
 R = TypeVar("R")
 READERS = max(2, os.cpu_count() or 1)
 WRITERS = 2
 """One that holds the vault's lock, one that prepares."""
-READING_POSTS = ("/api/search", "/api/search/details", "/api/context", "/api/extract/preview")
-"""POST requests that change nothing."""
 _reading: RunVar[CapacityLimiter] = RunVar("muisti-reading")
 _writing: RunVar[CapacityLimiter] = RunVar("muisti-writing")
 

@@ -22,6 +22,8 @@ class ServerConfig:
     port: int = 8765
     token: str | None = None
     """Required of every client. Without one, the server only listens on this machine."""
+    tenants: bool = False
+    """Every client sends a token of a tenant of the database."""
     allowed_hosts: tuple[str, ...] = ()
     """Further Host names to accept, besides those of this machine and `host`."""
     allowed_origins: tuple[str, ...] = ()
@@ -60,7 +62,9 @@ class ServerConfig:
             raise SettingsError(
                 f"the token must have at least {MIN_TOKEN_LENGTH} ASCII characters and no space"
             )
-        if self.token is None and not is_loopback(self.host):
+        if self.tenants and (self.token is not None or self.document_folders):
+            raise SettingsError("tenants have tokens of their own, and no folders of this machine")
+        if self.token is None and not self.tenants and not is_loopback(self.host):
             raise SettingsError(
                 f"{self.host} can be reached by other machines: set a token (--token-file PATH), "
                 "or serve only 127.0.0.1"

@@ -28,7 +28,16 @@ _ORIGIN = (
     "You came from another site, or it submitted a form. "
     'Open the page directly: <a href="/">search</a>.'
 )
-_ADVICE = {"wrong-token": _TOKEN, "wrong-host": _HOST, "wrong-origin": _ORIGIN}
+_TENANT = (
+    "Open <code>/?token=…</code> at this address, with your token in place of the dots. The "
+    "browser is then signed in until the server stops."
+)
+_ADVICE = {
+    "token-refused": _TENANT,
+    "wrong-token": _TOKEN,
+    "wrong-host": _HOST,
+    "wrong-origin": _ORIGIN,
+}
 
 
 def accepts_html(headers: Headers) -> bool:
@@ -46,7 +55,8 @@ def render_denied_page(
     problem = error.problem
     title = escape(problem.title)
     name = problem.type.removeprefix("urn:muisti:")
-    advice = _ADVICE[name].format(url=escape(config.base_url))
+    advice = _ADVICE.get(name, "")
+    advice = advice.format(url=escape(config.base_url)) or escape(problem.detail)
     text = (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width">'

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 
 from fastapi.sse import KEEPALIVE_COMMENT, format_sse_event
 
@@ -58,8 +58,11 @@ class EventBroadcaster:
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(put)
 
-    def subscribe(self) -> AsyncIterator[bytes]:
-        """Return all events from now on. Raises HttpProblem (503) if too many clients subscribe."""
+    def subscribe(self, is_admitted: Callable[[], bool] | None = None) -> AsyncIterator[bytes]:
+        """Return all events from now on. Raises HttpProblem (503) if too many clients subscribe.
+
+        Is admitted: asked every KEEPALIVE_SECONDS, in a thread; the events end if it returns False.
+        """
         if len(self._subscribers) >= self._limit or self._closed:
             detail = f"the limit is {self._limit}; try again later"
             raise HttpProblem(503, "too-many-listeners", "Too many event subscribers", detail)
@@ -68,6 +71,8 @@ class EventBroadcaster:
         async def stream() -> AsyncIterator[bytes]:
             queue: asyncio.Queue[bytes | None] = asyncio.Queue(QUEUE_SIZE)
             self._subscribers.add(queue)
+            loop = asyncio.get_running_loop()
+            next_check = loop.time() + KEEPALIVE_SECONDS
             try:
                 yield b"retry: 2000\n: listening\n\n"
                 while True:
@@ -77,6 +82,10 @@ class EventBroadcaster:
                         event = KEEPALIVE_COMMENT
                     if event is None:
                         return
+                    if is_admitted is not None and loop.time() >= next_check:
+                        next_check = loop.time() + KEEPALIVE_SECONDS
+                        if not await asyncio.to_thread(is_admitted):
+                            return
                     yield event
             finally:
                 self._subscribers.discard(queue)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator
 from itertools import accumulate
+from weakref import WeakKeyDictionary
 
 from prometheus_client import CollectorRegistry, Histogram, generate_latest
 from prometheus_client.core import (
@@ -35,17 +37,21 @@ class MetricsRegistry:
             buckets=BOUNDS,
             registry=self._requests,
         )
-        self._size = (0.0, 0)
+        self._sizes: WeakKeyDictionary[Muisti, tuple[float, int]] = WeakKeyDictionary()
 
-    def render(self, memory: Muisti) -> bytes:
-        """Return the current values in Prometheus' text format."""
-        measured_at, size = self._size
-        if measured_at == 0.0 or time.monotonic() - measured_at > SIZE_MAX_AGE:
+    def render(self, memory: Muisti, *, requests: bool = True) -> bytes:
+        """Return the current values in Prometheus' text format.
+
+        Requests: also the latencies of the server, which are those of all its vaults.
+        """
+        measured_at, size = self._sizes.get(memory, (-math.inf, 0))
+        if time.monotonic() - measured_at > SIZE_MAX_AGE:
             size = memory.disk_usage()
-            self._size = (time.monotonic(), size)
+            self._sizes[memory] = (time.monotonic(), size)
         registry = CollectorRegistry(auto_describe=False)
         registry.register(_VaultCollector(memory, size))
-        return generate_latest(registry) + generate_latest(self._requests)
+        text = generate_latest(registry)
+        return text + generate_latest(self._requests) if requests else text
 
 
 class _VaultCollector:
@@ -80,6 +86,22 @@ class _VaultCollector:
             "muisti_index_bytes": ("Size of the index.", stats.index_size_bytes),
             "muisti_vault_bytes": ("Size of the vault without its index.", self._vault_size),
         }
+        if stats.database is not None:
+            gauges |= {
+                "muisti_database_primary": ("1 on a primary.", int(stats.database.is_primary)),
+                "muisti_database_lag_bytes": (
+                    "What the slowest replica has not applied yet.",
+                    stats.database.lag_bytes or 0,
+                ),
+                "muisti_database_connections": (
+                    "Open connections of this server.",
+                    stats.database.connections,
+                ),
+                "muisti_database_waiting_requests": (
+                    "Calls that wait for a connection.",
+                    stats.database.waiting_requests,
+                ),
+            }
         for name, (help_text, value) in gauges.items():
             yield GaugeMetricFamily(name, help_text, value=value)
 

@@ -140,7 +140,7 @@ class Link(ResponseModel):
     target: str
     created_at: datetime
     confidence: float
-    extracted_by: Literal["user", "llm", "system"]
+    extracted_by: Literal["user", "llm", "system", "wikilink"]
     valid_from: datetime | None
     valid_until: datetime | None
     proposed: bool
@@ -306,6 +306,7 @@ class MemoryReplacement(RequestModel):
 
     content: NonBlankText
     title: Title = ""
+    aliases: Lines = Field(default=[])
     summary: str = ""
     keywords: Lines = Field(default=[])
     categories: Lines = Field(default=[])

@@ -81,6 +81,14 @@ class Graph(ResponseModel):
     links: list[Link]
 
 
+class UnresolvedLink(ResponseModel):
+    """A wikilink that leads to no memory."""
+
+    source: str
+    title: str
+    target: str
+
+
 class HistoryEntry(ResponseModel):
     """One entry of a memory's history."""
 
@@ -97,6 +105,20 @@ class FileProblem(ResponseModel):
 
     path: str
     reason: str
+
+
+class DatabaseStatus(ResponseModel):
+    """The database of the vault, and the connections of this server."""
+
+    is_primary: bool
+    replicas: int | None
+    lag_bytes: int | None = Field(description="What the slowest replica has not applied yet.")
+    read_lag_seconds: float | None = Field(
+        description="How far the replica that serves reads is behind; null: the primary does."
+    )
+    connections: int
+    connections_used: int
+    waiting_requests: int
 
 
 class Stats(ResponseModel):
@@ -120,6 +142,7 @@ class Stats(ResponseModel):
     long_sessions: dict[str, int] = Field(
         description="Sessions that need a summary, with the tokens of their memories."
     )
+    database: DatabaseStatus | None = Field(description="Null for a vault in a folder.")
 
 
 class SyncRequest(RequestModel):
@@ -217,5 +240,7 @@ class Readiness(ResponseModel):
     memories: int
     embedding_model: str | None
     waiting_count: int
+    queued_exchanges: int = Field(description="Exchanges that wait for extraction.")
+    database: DatabaseStatus | None = Field(description="Null for a vault in a folder.")
     problems: list[FileProblem]
     notes: list[str]

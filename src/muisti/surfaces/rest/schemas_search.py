@@ -160,6 +160,7 @@ class SearchResult(ResponseModel):
     document_version: str = Field(
         description="Of a document's section: the version of the file; otherwise empty."
     )
+    vault: str = Field(description="The vault it is from, if several are searched; else empty.")
 
 
 class SearchResults(ResponseModel):

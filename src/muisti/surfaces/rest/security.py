@@ -21,9 +21,9 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from muisti.surfaces.access import READING_POSTS, SAFE_METHODS
 from muisti.surfaces.http_headers import protective_headers
 from muisti.surfaces.rest.body_limit import drain_body, send_problem
-from muisti.surfaces.rest.concurrency import READING_POSTS
 from muisti.surfaces.rest.config import (
     LOOPBACK_NAMES,
     WILDCARDS,
@@ -36,7 +36,6 @@ from muisti.surfaces.rest.denied_page import accepts_html, render_denied_page
 from muisti.surfaces.rest.problems import HttpProblem, Problem, render_problem
 
 log = logging.getLogger("muisti")
-SAFE_METHODS = ("GET", "HEAD", "OPTIONS", "TRACE")
 OPEN_PATHS = ("/health",)
 """Need no token: they only show that the server is running."""
 MCP_HEADERS = "Last-Event-ID, Mcp-Method, Mcp-Name, Mcp-Protocol-Version, Mcp-Session-Id"
@@ -122,16 +121,16 @@ class AccessMiddleware:
                 allowed = {"Access-Control-Allow-Origin": origin, **PREFLIGHT_HEADERS}
                 await Response(status_code=204, headers=allowed)(scope, receive, send)
                 return
-            sign_in = self._check_token(scope, headers)
+            signed_in = self._check_token(scope, headers)
         except HttpProblem as error:
-            if _is_api(scope) or not accepts_html(headers):
+            if is_api(scope) or not accepts_html(headers):
                 await send_problem(scope, receive, send, error.problem, error.headers)
                 return
             denied = {**(error.headers or {}), **await drain_body(scope, receive)}
             await render_denied_page(error, self._config, denied)(scope, receive, send)
             return
-        if sign_in is not None:
-            await sign_in(scope, receive, send)
+        if signed_in is not None:
+            await signed_in(scope, receive, send)
         else:
             await self.app(scope, receive, send if origin is None else _add_cors(send, origin))
 
@@ -155,7 +154,7 @@ class AccessMiddleware:
             is_navigation = (
                 headers.get("sec-fetch-mode") == "navigate"
                 and scope["method"] == "GET"
-                and not _is_api(scope)
+                and not is_api(scope)
             )
             site = headers.get("sec-fetch-site", "none")
             if site not in ("none", "same-origin") and not is_navigation:
@@ -184,29 +183,45 @@ class AccessMiddleware:
             return None
         # Stands for the token in a browser, until the server stops.
         cookie = hmac.new(self._key, token.encode(), hashlib.sha256).hexdigest()
-        try:
-            given_cookie = SimpleCookie(headers.get("cookie", "")).get(self._cookie_name)
-        except CookieError:
-            given_cookie = None
-        if given_cookie is not None and _equal(given_cookie.value, cookie):
+        given_cookie = get_cookie(headers, self._cookie_name)
+        if given_cookie is not None and _equal(given_cookie, cookie):
             return None
-        query = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-        in_url = query.pop("token", [""])[0]
-        if scope["method"] == "GET" and not _is_api(scope) and _equal(in_url, token):
-            # The same page without the token in its URL, where the history would keep it.
-            target = "/" + scope["path"].lstrip("/\\")
-            rest = urlencode(query, doseq=True)
-            response = RedirectResponse(f"{target}?{rest}" if rest else target, 303)
-            response.set_cookie(
-                self._cookie_name, cookie, httponly=True, samesite="strict", path="/"
-            )
-            return response
+        in_url, target = take_token(scope)
+        if in_url is not None and _equal(in_url, token):
+            return sign_in(target, self._cookie_name, cookie)
         detail = "send the server's token as `Authorization: Bearer …`"
         title = "Token missing or wrong"
         raise HttpProblem(401, "wrong-token", title, detail, {"WWW-Authenticate": "Bearer"})
 
 
-def _is_api(scope: Scope) -> bool:
+def take_token(scope: Scope) -> tuple[str | None, str]:
+    """Return the token in a page's URL, or None, and the URL without it, which a history keeps."""
+    query = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+    given = query.pop("token", [None])[0]
+    target = "/" + scope["path"].lstrip("/\\")
+    rest = urlencode(query, doseq=True)
+    is_page = scope["method"] == "GET" and not is_api(scope)
+    return (given if is_page else None), f"{target}?{rest}" if rest else target
+
+
+def sign_in(target: str, name: str, cookie: str) -> Response:
+    """Return the response that gives a browser a cookie instead of the token in its URL."""
+    response = RedirectResponse(target, 303)
+    response.set_cookie(name, cookie, httponly=True, samesite="strict", path="/")
+    return response
+
+
+def get_cookie(headers: Headers, name: str) -> str | None:
+    """Return the value of a cookie, or None."""
+    try:
+        found = SimpleCookie(headers.get("cookie", "")).get(name)
+    except CookieError:
+        return None
+    return None if found is None else found.value
+
+
+def is_api(scope: Scope) -> bool:
+    """Return whether a program sends this, not a browser."""
     return str(scope["path"]).startswith(("/api", "/mcp", "/metrics", "/openapi.json"))
 
 

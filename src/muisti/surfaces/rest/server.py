@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import h11
 import uvicorn
@@ -20,6 +20,9 @@ from muisti.engine import Muisti
 from muisti.errors import MuistiError
 from muisti.surfaces.rest.app import create_app
 from muisti.surfaces.rest.config import ServerConfig
+
+if TYPE_CHECKING:
+    from muisti.bootstrap_tenants import TenantVaults
 
 SHUTDOWN_SECONDS = 5
 """Seconds that running requests have to finish when the server stops."""
@@ -88,12 +91,16 @@ class Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Close event streams first, which would never end by themselves."""
         self._app.state.events.close()
+        if self._app.state.tenants is not None:
+            self._app.state.tenants.stop()
         if self._app.state.mcp is not None:
             await self._app.state.mcp.close()
         await super().shutdown(sockets)
 
 
-def make_server(memory: Muisti, config: ServerConfig) -> tuple[Server, socket.socket, ServerConfig]:
+def make_server(
+    memory: Muisti | TenantVaults, config: ServerConfig
+) -> tuple[Server, socket.socket, ServerConfig]:
     """Return a server, its listening socket, and the configuration with the actual port.
 
     Raises MuistiError if it cannot listen there.
@@ -117,7 +124,9 @@ def make_server(memory: Muisti, config: ServerConfig) -> tuple[Server, socket.so
 
 
 def serve(
-    memory: Muisti, config: ServerConfig, on_ready: Callable[[ServerConfig], None] | None = None
+    memory: Muisti | TenantVaults,
+    config: ServerConfig,
+    on_ready: Callable[[ServerConfig], None] | None = None,
 ) -> None:
     """Serve until a signal stops the server. On_ready is called with the actual configuration."""
     server, listening, config = make_server(memory, config)

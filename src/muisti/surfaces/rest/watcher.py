@@ -10,6 +10,7 @@ import time
 from muisti.engine import Muisti
 from muisti.errors import MuistiError, Unsupported
 from muisti.model.jsonable import Jsonable
+from muisti.surfaces.background import DueWork
 from muisti.surfaces.rest.config import ServerConfig
 from muisti.surfaces.rest.events import EventBroadcaster
 from muisti.surfaces.rest.schemas_maintenance import SyncReport
@@ -33,8 +34,13 @@ class VaultWatcher:
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="muisti-live", daemon=True)
         self._next_scan = 0.0
-        self._next_maintenance = time.monotonic() + config.maintenance_after
-        self._next_resume = time.monotonic() + RESUME_SECONDS
+        self._due = DueWork(
+            memory,
+            resume=RESUME_SECONDS,
+            embed=memory.settings.embed_on_save,
+            maintenance_after=config.maintenance_after,
+            maintenance_every=config.maintenance_every,
+        )
         self._last_error = ""
 
     def start(self) -> None:
@@ -70,13 +76,8 @@ class VaultWatcher:
                 self._next_scan = now  # if this sync fails, the next one scans all files
                 self._sync(names, is_full_scan=is_full_scan)
                 self._next_scan = now + self._config.rescan_every if is_full_scan else next_scan
-            if now >= self._next_resume:
-                self._next_resume = now + RESUME_SECONDS
-                if self._memory.is_trusted:
-                    self._memory.resume_extraction()
-            if now >= self._next_maintenance:
-                self._next_maintenance = now + self._config.maintenance_every
-                report = self._memory.upkeep()
+            report = self._due.run(changed=bool(names))
+            if report is not None:
                 decayed, cleaned, evicted = report.decayed, len(report.cleaned), len(report.evicted)
                 ended = len(report.ended_sessions)
                 counts: Jsonable = {

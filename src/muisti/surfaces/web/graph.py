@@ -128,7 +128,8 @@ def _load_graph(context: PageContext, params: GraphParams) -> GraphView:
         memories, links = graph.memories, graph.links
     else:
         memories = tuple(context.memory.list(limit=MAX_READ, project=ALL, user=ALL))
-        links = tuple(link for one in memories for link in one.links)
+        linking = [one.id for one in memories if one.links or one.wikilinks]
+        links = tuple(context.memory.find_links(linking))
     if params.kind or params.project:
         matching = {one.id for one in memories if params.matches(one)}
         links = tuple(one for one in links if one.source in matching or one.target in matching)

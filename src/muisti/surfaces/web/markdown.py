@@ -3,26 +3,57 @@
 from __future__ import annotations
 
 import re
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 
 from markdown_it import MarkdownIt
 from markdown_it.common.utils import escapeHtml
 from markdown_it.renderer import RendererHTML
+from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 from markdown_it.utils import OptionsDict
 from markupsafe import Markup
+
+from muisti.text.wikilinks import WIKILINK, to_wikilink
 
 MAX_CHARS = 200_000
 """A longer text is shown unformatted."""
 _ALLOWED_URL = re.compile(r"(?:https?://|mailto:)", re.IGNORECASE)
 
 
-def render_markdown(text: str) -> Markup:
-    """Return a text as HTML, with headings one level lower than written."""
+def render_markdown(text: str, targets: Mapping[str, str | None] | None = None) -> Markup:
+    """Return a text as HTML, with headings one level lower than written.
+
+    Targets: the address that each `[[wikilink]]` leads to, None if it leads nowhere. Without them,
+    wikilinks are shown as they are written.
+    """
     if len(text) > MAX_CHARS:
         return Markup('<pre class="plain">{}</pre>').format(text)
     # markdown-it escapes all text and emits only its own tags.
-    return Markup(_MARKDOWN.render(text))
+    return Markup(_MARKDOWN.render(text, {"targets": targets or {}}))
+
+
+def _parse_wikilink(state: StateInline, silent: bool) -> bool:
+    """Read a wikilink, as a rule of markdown-it: return whether there is one at this place."""
+    if state.src[state.pos] not in "[!":
+        return False
+    match = WIKILINK.match(state.src, state.pos, state.posMax)
+    targets = state.env["targets"]
+    link = to_wikilink(match) if match else None
+    if match is None or link is None or link.target not in targets:
+        return False
+    if not silent:
+        token = state.push("wikilink", "", 0)
+        token.content = link.label or link.target
+        token.meta = {"href": targets[link.target]}
+    state.pos = match.end()
+    return True
+
+
+def _render_wikilink(_: RendererHTML, tokens: Sequence[Token], at: int, *_rest: object) -> str:
+    text, href = escapeHtml(tokens[at].content), tokens[at].meta["href"]
+    if href is None:
+        return f'<span class="wikilink missing" title="No memory has this title">{text}</span>'
+    return f'<a class="wikilink" href="{escapeHtml(href)}">{text}</a>'
 
 
 def _render_image(
@@ -78,6 +109,8 @@ class SafeMarkdown(MarkdownIt):
 
 
 _MARKDOWN = SafeMarkdown("commonmark", {"html": False}).enable(["table", "strikethrough"])
+_MARKDOWN.inline.ruler.before("link", "wikilink", _parse_wikilink)
+_MARKDOWN.add_render_rule("wikilink", _render_wikilink)
 _MARKDOWN.add_render_rule("image", _render_image)
 _MARKDOWN.add_render_rule("link_open", _render_link_open)
 _MARKDOWN.add_render_rule("heading_open", _render_heading)

@@ -74,7 +74,11 @@ def _load_links(context: PageContext, memory: Memory) -> dict[str, Any]:
     is_live = context.is_live(memory)
     links: list[Link] = []
     replacement = None
+    targets: dict[str, str | None] = {}
     with suppress(NotFound):
+        if is_live and memory.wikilinks:
+            found = context.memory.wikilinks(memory.id)
+            targets = {name: memory_url(id_) if id_ else None for name, id_ in found.items()}
         links = context.memory.links(memory.id) if is_live else list(memory.links)
         replacement = context.memory.superseding(memory.id) if is_live else None
     linked = {}
@@ -82,4 +86,10 @@ def _load_links(context: PageContext, memory: Memory) -> dict[str, Any]:
         other_id = link.target if link.source == memory.id else link.source
         if other := context.memory.get(other_id, include_deleted=True):
             linked[other_id] = other
-    return {"links": links, "linked": linked, "replacement": replacement, "is_live": is_live}
+    return {
+        "links": links,
+        "linked": linked,
+        "replacement": replacement,
+        "is_live": is_live,
+        "targets": targets,
+    }

@@ -34,20 +34,28 @@ from muisti.surfaces.web.review_counter import ReviewCounter
 
 
 def create_router(
-    memory: Muisti, *, get_revision: Callable[[], int | str] | None = None
+    memory: Muisti | None = None,
+    *,
+    get_revision: Callable[[], int | str] | None = None,
+    find_context: Callable[[], PageContext] | None = None,
 ) -> APIRouter:
     """Return the pages of one vault, with their static files.
+
+    `find_context` returns that of the current request, if the pages are those of several vaults.
 
     `get_revision` returns a value that changes whenever the vault does. Open pages poll it and
     reload what they show. Without it they do not refresh.
     """
-    context = PageContext(memory, ReindexJob(memory), ReviewCounter(memory), get_revision)
+    if find_context is None:
+        assert memory is not None
+        only = PageContext(memory, ReindexJob(memory), ReviewCounter(memory), get_revision)
 
     async def attach_context(request: Request) -> None:
+        context = only if find_context is None else find_context()
         request.state.page_context = context
         if request.method == "POST":
             context.review_counter.forget()
-        memory.check_available()
+        context.memory.check_available()
 
     router = APIRouter(include_in_schema=False)
     router.include_router(static.router)

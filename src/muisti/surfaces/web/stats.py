@@ -10,6 +10,7 @@ from math import inf
 
 from fastapi import APIRouter, Request, Response
 
+from muisti.engine.other_vaults import use_own_vault
 from muisti.model import Memory
 from muisti.model.jsonable import Jsonable
 from muisti.recall.filters import ALL
@@ -34,7 +35,8 @@ PERIODS: tuple[tuple[float, str, Callable[[date], date]], ...] = (
 def show_stats(request: Request, context: Context) -> Response:
     """Show totals, plots and the memories recalled most."""
     stats = context.memory.get_stats()
-    memories = context.memory.list(limit=MAX_COUNTED, project=ALL, user=ALL)
+    with use_own_vault(context.memory):  # as the totals
+        memories = context.memory.list(limit=MAX_COUNTED, project=ALL, user=ALL)
     recalled = [one for one in memories if one.access_count]
     recalled.sort(key=lambda one: one.access_count, reverse=True)
     return render(

@@ -9,12 +9,18 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.responses import StreamingResponse
 
 from muisti import __version__
+from muisti.surfaces.access import CALLER
 from muisti.surfaces.rest.concurrency import ThreadedRoute
-from muisti.surfaces.rest.dependencies import MemoryDep
-from muisti.surfaces.rest.events import EVENT_SCHEMA, EventBroadcaster
+from muisti.surfaces.rest.dependencies import MemoryDep, get_events
+from muisti.surfaces.rest.events import EVENT_SCHEMA
 from muisti.surfaces.rest.metrics import MetricsRegistry
 from muisti.surfaces.rest.problems import document_errors
-from muisti.surfaces.rest.schemas_maintenance import FileProblem, Health, Readiness
+from muisti.surfaces.rest.schemas_maintenance import (
+    DatabaseStatus,
+    FileProblem,
+    Health,
+    Readiness,
+)
 
 router = APIRouter(tags=["Health"], route_class=ThreadedRoute)
 _METRICS: dict[str, Any] = {
@@ -49,6 +55,11 @@ def check_readiness(memory: MemoryDep) -> Readiness:
     if unreadable:
         noun = "file" if unreadable == 1 else "files"
         notes.append(f"{unreadable} {noun} cannot be read")
+    database = None
+    if stats.database is not None:
+        database = DatabaseStatus.model_validate(stats.database)
+        if not database.is_primary:
+            notes.append("the database is a replica: reading works, writing does not")
     return Readiness(
         status="degraded" if notes else "ready",
         version=__version__,
@@ -56,6 +67,8 @@ def check_readiness(memory: MemoryDep) -> Readiness:
         memories=stats.total_count,
         embedding_model=stats.embedding_model,
         waiting_count=stats.waiting_count,
+        queued_exchanges=memory.queue_status().waiting,
+        database=database,
         problems=[FileProblem.model_validate(problem) for problem in stats.problems],
         notes=notes,
     )
@@ -65,7 +78,8 @@ def check_readiness(memory: MemoryDep) -> Readiness:
 def get_metrics(memory: MemoryDep, request: Request) -> Response:
     """Return counters, latencies, queue lengths and sizes for Prometheus."""
     metrics: MetricsRegistry = request.app.state.metrics
-    return Response(metrics.render(memory), media_type=CONTENT_TYPE_LATEST)
+    is_shared = request.app.state.tenants is not None
+    return Response(metrics.render(memory, requests=not is_shared), media_type=CONTENT_TYPE_LATEST)
 
 
 @router.get(
@@ -73,5 +87,7 @@ def get_metrics(memory: MemoryDep, request: Request) -> Response:
 )
 async def stream_events(_: MemoryDep, request: Request) -> StreamingResponse:
     """Stream changes of the vault as server-sent events."""
-    events: EventBroadcaster = request.app.state.events
-    return StreamingResponse(events.subscribe(), media_type="text/event-stream")
+    caller = CALLER.get()
+    is_admitted = None if caller is None else caller.is_admitted
+    stream = get_events(request).subscribe(is_admitted)
+    return StreamingResponse(stream, media_type="text/event-stream")

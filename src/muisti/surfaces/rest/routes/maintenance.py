@@ -14,10 +14,9 @@ from starlette.responses import StreamingResponse
 from muisti.errors import ImportFailed
 from muisti.model.validity import is_outdated
 from muisti.surfaces.rest.concurrency import ThreadedRoute
-from muisti.surfaces.rest.dependencies import MemoryDep
+from muisti.surfaces.rest.dependencies import MemoryDep, get_reindexing
 from muisti.surfaces.rest.events import EVENT_SCHEMA
 from muisti.surfaces.rest.problems import document_errors
-from muisti.surfaces.rest.reindexing import ReindexJob
 from muisti.surfaces.rest.routes.memories import make_page
 from muisti.surfaces.rest.schemas import MemoryPage, PageQuery, make_details
 from muisti.surfaces.rest.schemas_maintenance import (
@@ -110,8 +109,7 @@ async def rebuild_index(
     memory: MemoryDep, request: Request, body: ReindexRequest | None = None
 ) -> StreamingResponse:
     """Rebuild the index from the files, or only create missing vectors. Reads continue to work."""
-    job: ReindexJob = request.app.state.reindexing
-    stream = job.start(memory, vectors=body is not None and body.vectors)
+    stream = get_reindexing(request).start(memory, vectors=body is not None and body.vectors)
     return StreamingResponse(stream, media_type="text/event-stream")
 
 
