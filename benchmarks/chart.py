@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from statistics import median
 from typing import Any
 from xml.sax.saxutils import escape
 
@@ -63,14 +64,16 @@ text { fill: #333; } .bar { fill: #9aa7b4; } .own { fill: #2f6f4f; }
 @media (prefers-color-scheme: dark) { text { fill: #ddd; } .bar { fill: #7d8a97; } .own { fill: #58b487; } }
 </style>"""
 """Readable on white and on black: the chart has no background of its own."""
-_ROW, _LABEL, _WIDE, _BETWEEN = 22, 92, 200, 66
+_ROW, _LABEL, _WIDE, _BETWEEN = 22, 78, 130, 72
+_CUT = 5.0
+"""A bar that is so many times longer than that of the median is cut off."""
 
 
 def draw_speed(found: Any) -> str:
-    """Draw search and ingest of each system, side by side, at the largest size that was measured.
+    """Draw recall, search and ingest of each system at the largest size that was measured.
 
-    Search is the processor time to the bare query embedding: shorter is better. Ingest is texts
-    for each second of the processor, beside the model: longer is better.
+    Search is the processor time to the bare query embedding. Ingest is texts for each second of the
+    processor, beside the model.
     """
     size, systems = list(found["sizes"].items())[-1]
     measured = {name: part for name, part in systems.items() if "error" not in part}
@@ -79,17 +82,27 @@ def draw_speed(found: Any) -> str:
         for name, part in measured.items()
     }
     ingest = {name: part["ingest"]["per_cpu_second"] for name, part in measured.items()}
-    second = _LABEL + _WIDE + _BETWEEN
-    width, height = second + _LABEL + _WIDE + _BETWEEN, 62 + _ROW * len(measured)
+    quality = found.get("quality", {})
+    recall = {
+        name: part["recall@10"]
+        for name, part in quality.items()
+        if part.get("recall@10") is not None
+    }
+    panels = [
+        ("Recall@10, LoCoMo (more is better)", recall, ""),
+        ("Search to query embedding (less is better)", search, "×"),
+        ("Ingest, texts per CPU second (more is better)", ingest, ""),
+    ]
+    panels = [panel for panel in panels if panel[1]]
+    step = _LABEL + _WIDE + _BETWEEN
+    width, height = step * len(panels), 62 + _ROW * len(measured)
+    rows = [line for place, panel in enumerate(panels) for line in _draw_rows(step * place, *panel)]
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="12">',
             _STYLE,
             f'<text x="0" y="16" font-size="14" font-weight="bold">{int(size):,} memories, same texts, same embedder</text>',
-            *_draw_rows(0, "Search, times the bare query embedding (less is better)", search, "×"),
-            *_draw_rows(
-                second, "Ingest beside the model, texts per CPU second (more is better)", ingest, ""
-            ),
+            *rows,
             "</svg>",
             "",
         ]
@@ -98,11 +111,12 @@ def draw_speed(found: Any) -> str:
 
 def _draw_rows(left: int, title: str, values: Mapping[str, float], unit: str) -> list[str]:
     parts = [f'<text x="{left}" y="40">{escape(title)}</text>']
-    most = max(values.values())
+    most = min(max(values.values()), _CUT * median(values.values()))
     for place, (name, value) in enumerate(values.items()):
         y = 52 + place * _ROW
-        wide = max(1.0, _WIDE * value / most)
+        wide = max(1.0, _WIDE * min(value, most) / most)
         shown = f"{value:.2f}{unit}" if value < 100 else f"{value:,.0f}{unit}"
+        shown += " →" if value > most else ""
         kind = "own" if name == "muisti" else "bar"
         parts += [
             f'<text x="{left + _LABEL - 8}" y="{y + 13}" text-anchor="end">{escape(name)}</text>',

@@ -149,7 +149,7 @@ STEPS: tuple[tuple[str, object, str], ...] = (
             "filter_current",
         )
     ),
-    *(("comparing", dedup, name) for name in ("compare", "find_contradiction")),
+    *(("comparing", dedup._load_rules(), name) for name in ("compare", "find_contradiction")),
     ("merging", FileVersions, "keep_merged"),
     *(("merging", FileVault, name) for name in ("read", "rewrite")),
     ("file", FileVault, "create"),

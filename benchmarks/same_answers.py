@@ -35,6 +35,7 @@ LIMIT = 10
 TIE = 1e-6
 """Scores that differ by less are equal."""
 BATCH = 500
+QUERIES = "queries.npz"
 CHANGED = "changed"
 """Stands for the hash of a source that was not committed; such answers are not kept."""
 
@@ -104,16 +105,21 @@ class KnownQueries:
         return self._kept[text]
 
 
+def load_queries(cache: Path) -> dict[str, Any]:
+    """Return the vectors of questions that are kept, by question."""
+    if not (cache / QUERIES).is_file():
+        return {}
+    with np.load(cache / QUERIES) as stored:
+        return dict(zip(stored["texts"].tolist(), stored["vectors"], strict=True))
+
+
 class AnswersWorker:
     """Builds vaults and asks them, with the muisti that PYTHONPATH names."""
 
     def __init__(self, cache: Path, data: Path) -> None:
         self._stores = load_stores(data)
-        self._kept = cache / "queries.npz"
-        self._queries: dict[str, Any] = {}
-        if self._kept.is_file():
-            with np.load(self._kept) as stored:
-                self._queries = dict(zip(stored["texts"].tolist(), stored["vectors"], strict=True))
+        self._kept = cache / QUERIES
+        self._queries = load_queries(cache)
         self._known = len(self._queries)
         self._memory: Any = None
 

@@ -149,6 +149,9 @@ class GivenEmbedders:
     def name(self, model: str) -> str:
         return "onnx"
 
+    def knows_query(self, text: str) -> bool:
+        return False
+
     def forget_queries(self) -> None:
         """Do nothing: no query is embedded twice."""
 

@@ -23,11 +23,11 @@ import numpy as np
 from benchmarks.texts import Writer, vocabulary
 from benchmarks.timing import machine
 from muisti.recall.query import split_query
+from muisti.storage.snapshot.table import SearchTable
 from muisti.storage.sqlite.connect import connect
 from muisti.storage.sqlite.migrate import migrate
 from muisti.storage.sqlite.snapshot.build import build_snapshot
 from muisti.storage.sqlite.snapshot.file import map_snapshot
-from muisti.storage.sqlite.snapshot.table import SearchTable
 from muisti.text.tokens import tokenize
 
 TAKE = 200

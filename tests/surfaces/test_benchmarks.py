@@ -14,6 +14,7 @@ from benchmarks import (
     confidence,
     confidence_data,
     datasets,
+    ingest,
     order,
     order_tables,
     order_vaults,
@@ -27,6 +28,7 @@ from benchmarks import (
     speed,
     speed_tables,
     tables,
+    tenant_rows,
     texts,
     workers,
 )
@@ -261,6 +263,35 @@ def test_same_writes_of_the_same_code(capsys: pytest.CaptureFixture[str]) -> Non
     assert capsys.readouterr().out.endswith("\n0 differences\n")
 
 
+@pytest.mark.exhaustive
+def test_ingest_compares_with_files_and_sqlite(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    few = ["--texts", str(ingest.SINGLE + 40), "--rounds", "1", "--peers", str(tmp_path / "none")]
+    assert ingest.main(few) == 0
+    shown = capsys.readouterr().out
+    for figure in ("batch", "single", "reindex, with vectors", "bare: single"):
+        assert f"| {figure} |" in shown
+    assert "without chromadb" in shown
+
+
+def test_ingest_shows_the_ratio_to_chromadb_as_one_of_speeds() -> None:
+    found = {
+        name: {"batch": ingest.Cost(cpu=cpu, wall=2 * cpu)}
+        for name, cpu in {
+            "new": 2.0,
+            "vectors": 4.0,
+            "bare": 1.0,
+            "old": 6.0,
+            "chromadb": 3.0,
+        }.items()
+    }
+    first, second, *others = ingest.describe(found).splitlines()[2:]
+    assert "2.00× CPU, 2.00× wall | 3.00× | – |" in first
+    assert second.endswith("| 0.75× CPU, 0.75× wall |")
+    assert len(others) == 2
+
+
 def test_same_writes_names_what_differs() -> None:
     old = {"files": {"a.md": "1", "b.md": "1"}, "index": {"entries": ["x", "y"]}, "rebuilt": {}}
     new = {"files": {"a.md": "2"}, "index": {"entries": ["x", "x"]}, "rebuilt": {}}
@@ -320,3 +351,11 @@ def test_confidence_asks_in_one_or_two_words() -> None:
     question = "When did Melanie run a charity race?"
     assert confidence_data.shorten(question, 1, {"Melanie"}) == "charity"
     assert confidence_data.shorten(question, 2, {"Melanie"}) == "charity race"
+
+
+def test_L6_tenants_have_sizes_by_zipf_that_add_up() -> None:
+    sizes = tenant_rows.choose_sizes(1_000_000, 1000)
+    assert len(sizes) == 1000
+    assert sum(sizes) == pytest.approx(1_000_000, rel=0.001)
+    assert sizes[0] / sizes[9] == pytest.approx(10, rel=0.01)
+    assert min(sizes) > 0
