@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TypeVar
+from zlib import crc32
 
 import pytest
 
@@ -19,8 +20,20 @@ if TIER not in TIERS:
     raise pytest.UsageError(f"MUISTI_TESTS is {TIER!r}; it may be {', '.join(TIERS)}")
 ALL = TIER != "quick"
 LONG = TIER == "long"
-CASES = 2
-"""How many cases of a parametrised test run in `make test`: the first and the last."""
+CASES = 1
+"""How many cases of a parametrised test run in `make test`, other than in `tests/unit`."""
+REPEATED = (
+    "tests/contract/test_postgres.py::",
+    "tests/contract/test_memory.py::TestMemoryIndex",
+    "tests/contract/test_memory.py::TestMemoryVectors",
+    "tests/contract/test_sqlite.py::TestIndexWithoutTable",
+    "tests/contract/test_vectors.py::TestHnsw",
+    "tests/contract/test_vectors.py::TestSqliteVec",
+    "tests/postgres/",
+)
+"""Suites that another store passes too, and tests that wait for a database server."""
+FIFTH, THIRD = 5, 3
+"""Of the repeated suites every FIFTH test runs in `make test`; of `tests/postgres`, every THIRD."""
 ROOM = 2 << 30
 """Bytes that must be free where the temporary folders of `make test` are."""
 
@@ -63,19 +76,27 @@ def can_hold_vaults(folder: Path) -> bool:
 def choose(items: Sequence[pytest.Item]) -> tuple[list[pytest.Item], list[pytest.Item]]:
     """Split collected tests into those that run in `make test` and those that do not.
 
-    Of a parametrised test a few cases run, evenly spread; `exhaustive` leaves out the test, and
+    Of a parametrised test one case runs on each store; `exhaustive` leaves out the test, and
     `exhaustive(keep=N)` sets how many cases run. Unit tests take milliseconds, so they run in full.
+    Suites that run on several stores run in full on SQLite and files, and in part on the others.
     """
-    cases: dict[str, list[pytest.Item]] = {}
+    cases: dict[tuple[str, object], list[pytest.Item]] = {}
     for item in items:
-        cases.setdefault(item.nodeid.split("[")[0], []).append(item)
+        call = getattr(item, "callspec", None)
+        store = call.params.get("location") if call else None
+        function = item.nodeid.split("[")[0]
+        cases.setdefault((function, store), []).append(item)
     chosen: set[pytest.Item] = set()
-    for function, found in cases.items():
+    for (function, _), found in cases.items():
         marker = found[0].get_closest_marker("exhaustive")
         if marker is not None:
             chosen.update(spread(found, marker.kwargs.get("keep", 0)))
         elif function.startswith("tests/unit/"):
             chosen.update(found)
+        elif function.startswith(REPEATED):
+            nth = THIRD if function.startswith("tests/postgres/") else FIFTH
+            if crc32(function.encode()) % nth == 0:
+                chosen.update(spread(found, 1))
         else:
             chosen.update(spread(found, CASES))
     kept = [item for item in items if item in chosen]

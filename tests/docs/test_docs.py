@@ -181,3 +181,18 @@ def test_the_chat_bot_of_the_guide_can_be_deployed() -> None:
     assert compose["services"]["bot"]["environment"]["BOT_VAULT"] == "/memory"
     assert compose["services"]["bot"]["ports"] == ["127.0.0.1:8000:8000"]
     assert compose["services"]["bot"]["secrets"] == list(compose["secrets"])
+
+
+def test_the_compose_example_starts_commands_that_exist() -> None:
+    compose = YAML(typ="safe").load((ROOT / "examples" / "compose.yaml").read_text("utf-8"))
+    services = compose["services"]
+    assert list(services) == ["database", "server", "second", "worker"]
+    for name in ("server", "second", "worker"):
+        service = services[name]
+        assert set(service["secrets"]) <= set(compose["secrets"])
+        assert service["depends_on"]["database"]["condition"] == "service_healthy"
+        command = " ".join(service["command"].split()).rstrip('"')
+        verb, *arguments = command.partition("exec muisti ")[2].split()
+        help_command = [sys.executable, "-m", "muisti", verb, "--help"]
+        told = subprocess.run(help_command, check=True, capture_output=True, text=True).stdout
+        assert {one for one in arguments if one.startswith("--")} <= {*told.split()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -43,7 +44,10 @@ def test_what_a_docstring_says_is_raised_is_an_error(name: str) -> None:
         assert issubclass(getattr(errors, raised.strip("`")), MuistiError)
 
 
-def test_an_error_that_a_method_raises_is_in_its_docstring() -> None:
+def test_an_error_that_a_method_raises_is_in_its_docstring(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # some arguments are names of files to write
     undocumented = set()
     with Muisti.open(":memory:", embedder="none") as memory:
         memory.save("I like tea")
