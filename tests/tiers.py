@@ -32,8 +32,8 @@ REPEATED = (
     "tests/postgres/",
 )
 """Suites that another store passes too, and tests that wait for a database server."""
-FIFTH, THIRD = 5, 3
-"""Of the repeated suites every FIFTH test runs in `make test`; of `tests/postgres`, every THIRD."""
+FIFTH = 5
+"""Of the repeated suites every FIFTH test runs in `make test`."""
 ROOM = 2 << 30
 """Bytes that must be free where the temporary folders of `make test` are."""
 
@@ -94,8 +94,7 @@ def choose(items: Sequence[pytest.Item]) -> tuple[list[pytest.Item], list[pytest
         elif function.startswith("tests/unit/"):
             chosen.update(found)
         elif function.startswith(REPEATED):
-            nth = THIRD if function.startswith("tests/postgres/") else FIFTH
-            if crc32(function.encode()) % nth == 0:
+            if crc32(function.encode()) % FIFTH == 0:
                 chosen.update(spread(found, 1))
         else:
             chosen.update(spread(found, CASES))
