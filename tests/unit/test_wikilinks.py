@@ -17,6 +17,11 @@ LINKS = {
     "~~~~py\n```\n[[code]]\n~~~\n~~~~\n[[real]]": [WikiLink("real")],
     "[[#heading]] [[]] [[ ]] [[a\nb]] [[[A]]]": [WikiLink("A")],
     "a ` b [[real]]": [WikiLink("real")],
+    "- item\n      ```sh\n      [[code]]\n      ```\n- [[real]]": [WikiLink("real")],
+    "- ```\n  [[code]]\n  ```\n1. ~~~\n   [[code]]\n   ~~~\n[[real]]": [WikiLink("real")],
+    "> ```\n> [[code]]\n> ```\n> [[real]]": [WikiLink("real")],
+    "```inline``` [[one]]\n[[two]]": [WikiLink("one"), WikiLink("two")],
+    r"\[[escaped]] [[real]]": [WikiLink("real")],
 }  # fmt: skip
 TAGS = {
     "#one two #two-2, (#three/four) #ÄäÖ": ["one", "two-2", "three/four", "ÄäÖ"],
@@ -25,6 +30,8 @@ TAGS = {
     "https://x.example/#part http://y.example/a#b [t](#anchor) [[A#part]]": [],
     "`#code` and\n```\n#code\n```\n#real #real": ["real"],
     '<a href="#x"> #real/': ["real"],
+    "1. Build:\n    ```c\n    #include <x>\n    ```\n    #real": ["real"],
+    r"\#escaped #real": ["real"],
 }
 
 

@@ -11,11 +11,12 @@ from collections.abc import Iterator
 from typing import NamedTuple
 from urllib.parse import unquote
 
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_FENCE = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?(`{3,}(?=[^`]*\Z)|~{3,})")
+"""The line of a code block's beginning or end, also in a list item or a quotation."""
 _CODE = re.compile(r"(?<!`)(`+)(?!`)")
 _URL = re.compile(r"\b[a-zA-Z][a-zA-Z0-9+.-]{1,15}://\S+|<[^<>\s]*>")
 _TARGET = re.compile(r"\]\(([^()\n]{0,500})\)")
-WIKILINK = re.compile(r"(!?)\[\[([^\[\]\n]{1,400})\]\]")
+WIKILINK = re.compile(r"(?<!\\)(!?)\[\[([^\[\]\n]{1,400})\]\]")
 _TAG = re.compile(r"(?:^|(?<=[\s(\[{,;]))#([^\W\d_][\w/-]{0,99})")
 _HEX = re.compile(r"[0-9a-fA-F]+\Z")
 _HEX_LENGTHS = (3, 4, 6, 8)
@@ -85,7 +86,7 @@ def _iterate_text(text: str) -> Iterator[str]:
     for line in text.splitlines():
         opening = _FENCE.match(line)
         if fence:
-            is_end = opening and opening[1].startswith(fence) and not line.strip(" \t`~")
+            is_end = opening and opening[1].startswith(fence) and not line.strip(" \t>`~")
             fence = "" if is_end else fence
         elif opening:
             fence = opening[1]
