@@ -136,7 +136,7 @@ def test_J7_a_format_can_be_named(memory: Muisti, tmp_path: Path) -> None:
         ("a.json", "{}", "mem0", "`results` is missing"),
         ("a.json", "[]", "chatgpt", "contains no conversations.json"),
         ("a.json", "[]", "claude", "contains no conversations.json"),
-        ("a.txt", "x", None, "is not a known format"),
+        ("a.txt", "x", None, "is not a format that muisti can import"),
     ],
 )
 def test_J7_a_source_that_cannot_be_read_is_named(

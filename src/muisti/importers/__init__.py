@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from muisti.ports import ImportItem, MemoryCodec
 
 DEFAULT = "markdown"
+UTF16 = (b"\xff\xfe", b"\xfe\xff")
+"""How files in UTF-16 begin, which some programs on Windows write."""
 
 
 class FormatSpec(NamedTuple):
@@ -117,13 +119,16 @@ class LoadedSource:
 
         formats = FORMATS.load_all()
         suffixes = sorted({spec.suffix for spec in formats.values() if spec.suffix})
-        fix = f"pass a {', '.join(suffixes[:-1])} or {suffixes[-1]} file, or a folder"
+        fix = f"pass a {', '.join(suffixes)} or .zip file, or a folder"
         try:
             with open_source(self._path) as source:
                 self._source = source
+                if not source.is_folder and source.read_head(source.files[0])[:2] in UTF16:
+                    raise ImportFailed(f"{source.shown}: is not UTF-8 text; save it as UTF-8")
                 self.format = self.format or detect_format(source, formats)
                 if not self.format:
-                    raise ImportFailed(f"{self._path}: is not a known format; {fix}")
+                    reason = "contains nothing" if source.is_folder else "is not a format"
+                    raise ImportFailed(f"{self._path}: {reason} that muisti can import; {fix}")
                 for shown, reason in source.problems:
                     yield SkippedItem(shown, reason)
                 if source.other_files:
@@ -134,7 +139,7 @@ class LoadedSource:
         except UnsafeFile as error:
             raise ImportFailed(f"{self._path}: {error}") from error
         except OSError as error:
-            raise ImportFailed(f"{self._path}: {error.strerror}; {fix}") from error
+            raise ImportFailed(f"{self._path}: {error.strerror}") from error
 
 
 def detect_format(source: Source, formats: dict[str, FormatSpec]) -> str:

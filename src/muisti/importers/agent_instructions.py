@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
+from muisti.errors import ImportFailed
 from muisti.importers import FormatSpec
 from muisti.importers.note_files import Note, read_notes
 from muisti.importers.source import Source
@@ -19,13 +20,21 @@ _DEEPEST = 2
 
 
 def sniff(source: Source) -> bool:
-    """Return whether it is a file of this name."""
-    return not source.is_folder and source.files[0].lower() in _NAMES
+    """Return whether it is a file of this name, or a folder without other Markdown files."""
+    notes = source.find(".md", ".markdown")
+    return bool(notes) and notes == find_instructions(source)
+
+
+def find_instructions(source: Source) -> list[str]:
+    """Return the files with a name of instructions."""
+    return [path for path in source.files if path.rpartition("/")[2].lower() in _NAMES]
 
 
 def load(source: Source, codec: MemoryCodec) -> Iterator[ImportItem]:
     """Yield the sections."""
-    paths = source.start(source.files[:1] if not source.is_folder else source.find(*_NAMES))
+    paths = source.start(find_instructions(source) if source.is_folder else source.files)
+    if not paths:
+        raise ImportFailed(f"{source.shown}: contains no {', '.join(_NAMES)}")
     for note in read_notes(source, paths, codec):
         if not isinstance(note, Note):
             yield note
@@ -49,6 +58,8 @@ def load(source: Source, codec: MemoryCodec) -> Iterator[ImportItem]:
             )
             key = f"{place}/{note.path}#{title}~{seen[title]}"
             yield ImportedMemory(draft, key=key, where=where, extra=note.rest)
+    if others := len(source.files) - len(paths):
+        yield SkippedItem(source.shown, "other files", others, expected=True)
 
 
 def split_sections(body: str) -> list[tuple[str, str]]:

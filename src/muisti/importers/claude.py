@@ -44,7 +44,8 @@ def load(source: Source, _: MemoryCodec) -> Iterator[ImportItem]:
     files = source.start(find_files(source, _SIGN))
     if not files:
         raise ImportFailed(f"{source.shown}: contains no conversations.json with `chat_messages`")
-    projects = [path for path in source.files if re.match(r"(?:.*/)?projects\.json\Z", path)]
+    readers = {"projects.json": read_project, "memories.json": read_memories}
+    more = [path for path in source.files if path.rpartition("/")[2] in readers]
     for path in files:
         with source.open(path) as stream:
             for number, element in enumerate(iterate_array(stream, source.describe(path)), 1):
@@ -53,15 +54,19 @@ def load(source: Source, _: MemoryCodec) -> Iterator[ImportItem]:
                     yield SkippedItem(where, element.error)
                 else:
                     yield from read_conversation(where, element.value)
-    for path in projects:
+    for path in more:
+        where = source.describe(path)
         try:
             parsed = json.loads(source.read(path)[0])
-        except (ValueError, RecursionError) as error:
-            yield SkippedItem(source.describe(path), f"is not valid JSON ({error})")
+        except OSError as error:
+            yield SkippedItem(where, str(error))
             continue
-        for project in parsed if isinstance(parsed, list) else ():
-            yield from read_project(source.describe(path), project)
-    others = len(source.files) - len(files) - len(projects)
+        except (ValueError, RecursionError) as error:
+            yield SkippedItem(where, f"is not valid JSON ({error})")
+            continue
+        for value in parsed if isinstance(parsed, list) else [parsed]:
+            yield from readers[path.rpartition("/")[2]](where, value)
+    others = len(source.files) - len(files) - len(more)
     if others:
         yield SkippedItem(source.shown, "files without conversations", others, expected=True)
 
@@ -133,18 +138,20 @@ def read_project(where: str, project: object) -> Iterator[ImportItem]:
         yield SkippedItem(where, "must be an object")
         return
     name = str(project.get("name") or "project")
+    parts: list[tuple[str, object, object]] = []
+    if project.get("prompt_template"):
+        parts.append(("instructions", project["prompt_template"], f"{name}: instructions"))
     docs = project.get("docs")
-    parts: list[tuple[str, object, object]] = [
-        ("instructions", project.get("prompt_template"), f"{name}: instructions")
-    ]
-    parts += [
-        (str(doc.get("uuid")), doc.get("content"), doc.get("filename"))
-        for doc in (docs if isinstance(docs, list) else ())
-        if isinstance(doc, Mapping)
-    ]
+    for number, doc in enumerate(docs if isinstance(docs, list) else (), start=1):
+        if isinstance(doc, Mapping):
+            parts.append((str(doc.get("uuid")), doc.get("content"), doc.get("filename")))
+        else:
+            yield SkippedItem(f"{where}, project {name}, document {number}", "must be an object")
     known = ("docs", "prompt_template", "uuid", "created_at", "updated_at", "creator")
     for key, text, title in parts:
-        if isinstance(text, str) and text.strip():
+        if not isinstance(text, str) or not text.strip():
+            yield SkippedItem(f"{where}, project {name}", "empty documents", expected=True)
+        else:
             draft = Draft(
                 content=text,
                 title=str(title)[:300] if title else None,
@@ -159,6 +166,24 @@ def read_project(where: str, project: object) -> Iterator[ImportItem]:
                 where=f"{where}, project {name}",
                 extra=to_extra(project, known),
             )
+
+
+def read_memories(where: str, value: object) -> Iterator[ImportItem]:
+    """Yield what Claude remembers of all conversations, and of each project."""
+    if not isinstance(value, Mapping):
+        yield SkippedItem(where, "must be an object")
+        return
+    projects = value.get("project_memories")
+    texts: dict[str, object] = {"": value.get("conversations_memory")}
+    if isinstance(projects, Mapping):
+        texts |= {str(uuid): text for uuid, text in projects.items()}
+    for uuid, text in texts.items():
+        if isinstance(text, str) and text.strip():
+            title = f"Claude's memory of project {uuid}" if uuid else "Claude's memory"
+            draft = Draft(content=text, title=title[:300], kind="context", source="claude")
+            yield ImportedMemory(draft, key=f"memory {uuid}", where=where)
+        else:
+            yield SkippedItem(where, "empty memories", expected=True)
 
 
 SPEC = FormatSpec(sniff, load)

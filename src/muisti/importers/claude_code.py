@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from muisti.errors import ImportFailed
 from muisti.importers import FormatSpec
 from muisti.importers.conversation_parts import join_blocks, parse_moment, select_meta
 from muisti.importers.note_files import Note, NoteNames, read_notes
@@ -48,6 +49,8 @@ def load(source: Source, codec: MemoryCodec) -> Iterator[ImportItem]:
     """Yield the conversations and memories."""
     transcripts = find_transcripts(source, _SIGN)
     notes = find_memory_files(source)
+    if not transcripts and not notes:
+        raise ImportFailed(f"{source.shown}: contains no transcripts or memories of Claude Code")
     source.start([*transcripts, *notes])
     for path in transcripts:
         yield from read_transcript(source, path, "claude-code", read_line)

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from muisti.errors import ImportFailed
 from muisti.importers import FormatSpec
 from muisti.importers.conversation_parts import join_blocks, parse_moment, select_meta
 from muisti.importers.source import Source
@@ -41,6 +42,8 @@ def sniff(source: Source) -> bool:
 def load(source: Source, _: MemoryCodec) -> Iterator[ImportItem]:
     """Yield the conversations."""
     files = source.start(find_transcripts(source, _SIGN))
+    if not files:
+        raise ImportFailed(f"{source.shown}: contains no session files of Codex")
     for path in files:
         yield from read_transcript(source, path, "codex", read_line)
     if len(source.files) > len(files):

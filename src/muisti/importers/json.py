@@ -40,7 +40,7 @@ def sniff(source: Source) -> bool:
 
 def load(source: Source, codec: MemoryCodec) -> Iterator[ImportItem]:
     """Yield the memories of a file. An array is read one memory after the other."""
-    [path] = source.start(source.files[:1])
+    path = source.choose_file(".json")
     if source.read_head(path).lstrip().startswith(b"["):
         with source.open(path) as stream:
             for number, element in enumerate(iterate_array(stream, source.shown), start=1):

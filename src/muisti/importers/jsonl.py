@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from muisti.importers import FormatSpec
 from muisti.importers.json import read_item
-from muisti.importers.source import Source
+from muisti.importers.source import MAX_LINE, Source
 from muisti.model import Memory
 from muisti.model.jsonable import to_jsonable
 from muisti.ports import ImportItem, MemoryCodec, SkippedItem
@@ -20,7 +20,7 @@ def sniff(source: Source) -> bool:
 
 def load(source: Source, codec: MemoryCodec) -> Iterator[ImportItem]:
     """Yield the memories of a file."""
-    [path] = source.start(source.files[:1])
+    path = source.choose_file(".jsonl")
     for where, item in iterate_lines(source, path):
         yield item if isinstance(item, SkippedItem) else read_item(where, item, codec)
 
@@ -32,8 +32,13 @@ def iterate_lines(source: Source, path: str) -> Iterator[tuple[str, object]]:
             if not line.strip():
                 continue
             where = f"{source.describe(path)}, line {number}"
+            if len(line) == MAX_LINE and not line.endswith(b"\n"):
+                yield where, SkippedItem(where, f"has more than {MAX_LINE >> 20} MiB")
+                continue
             try:
-                yield where, json.loads(line.removeprefix(b"\xef\xbb\xbf"))
+                yield where, json.loads(line.removeprefix(b"\xef\xbb\xbf").decode())
+            except UnicodeDecodeError as error:
+                yield where, SkippedItem(where, f"is not UTF-8 text (byte {error.start})")
             except (ValueError, RecursionError) as error:
                 yield where, SkippedItem(where, f"is not valid JSON ({error})")
 

@@ -22,6 +22,8 @@ from muisti.ports import (
 from muisti.remember.import_values import to_extra
 
 _BLOCK = ("value", "label", "id")
+_OTHERS = ("files", "sources", "groups", "mcp_servers", "skills")
+"""Parts of a file with several agents that are not memories. They are counted in the report."""
 
 
 def sniff(source: Source) -> bool:
@@ -31,7 +33,7 @@ def sniff(source: Source) -> bool:
 
 def load(source: Source, _: MemoryCodec) -> Iterator[ImportItem]:
     """Yield the blocks and messages of all agents."""
-    [path] = source.start(source.files[:1])
+    path = source.choose_file(".af")
     try:
         parsed = json.loads(source.read(path)[0])
     except (ValueError, RecursionError) as error:
@@ -45,6 +47,11 @@ def load(source: Source, _: MemoryCodec) -> Iterator[ImportItem]:
         reason = "`agents` and `core_memory` are missing; the format may have changed"
         raise ImportFailed(f"{source.shown}: {reason}")
     yield from _read_blocks(source, shared, "shared")
+    for key in _OTHERS:
+        items = parsed.get(key)
+        if isinstance(items, list) and items:
+            reason = key.replace("_", " ")
+            yield SkippedItem(source.shown, reason, len(items), expected=True)
     for number, agent in enumerate(agents or (), start=1):
         where = f"{source.shown}, agent {number}"
         if not isinstance(agent, Mapping):
@@ -114,4 +121,4 @@ def read_messages(
         )
 
 
-SPEC = FormatSpec(sniff, load)
+SPEC = FormatSpec(sniff, load, suffix=".af")

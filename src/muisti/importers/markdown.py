@@ -19,14 +19,16 @@ _BOUNDARY = re.compile(rb"<!-- muisti memory, (\d+) bytes -->\n")
 
 
 def sniff(source: Source) -> bool:
-    """Return whether it is a folder or a Markdown file."""
-    return source.is_folder or source.suffix in (".md", ".markdown")
+    """Return whether it is a Markdown file, or a folder with one."""
+    return bool(source.find(".md", ".markdown"))
 
 
 def load(source: Source, codec: MemoryCodec) -> Iterator[ImportItem]:
     """Yield the memories of a file, or the notes below a folder."""
     if source.is_folder:
         yield from load_linked_notes(source, codec, form="user", name_titles=False)
+        if others := len(source.files) - len(source.find(".md", ".markdown")):
+            yield SkippedItem(source.shown, "other files", others, expected=True)
         return
     [path] = source.start(source.files[:1])
     data, changed = source.read(path)

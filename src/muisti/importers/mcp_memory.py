@@ -63,7 +63,7 @@ class Entity(NamedTuple):
 
 def load(source: Source, _: MemoryCodec) -> Iterator[ImportItem]:
     """Yield the entities, with their relations as links."""
-    [path] = source.start(source.files[:1])
+    path = source.choose_file(".jsonl", ".json")
     entities: dict[str, Entity] = {}
     relations: list[tuple[str, Mapping[str, str]]] = []
     for where, line in iterate_lines(source, path):

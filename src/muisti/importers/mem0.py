@@ -31,7 +31,7 @@ def sniff(source: Source) -> bool:
 
 def load(source: Source, _: MemoryCodec) -> Iterator[ImportItem]:
     """Yield the memories."""
-    [path] = source.start(source.files[:1])
+    path = source.choose_file(".json")
     if source.read_head(path).lstrip().startswith(b"["):
         with source.open(path) as stream:
             for number, element in enumerate(iterate_array(stream, source.shown), start=1):
@@ -69,9 +69,16 @@ def read_memory(where: str, item: object) -> ImportItem:
     texts = {}
     for key in ("user_id", "agent_id", "run_id"):
         value = item.get(key)
-        texts[key] = value if isinstance(value, str) and value.strip() else None
+        if value is not None and not isinstance(value, str | int):
+            # Without its user, a memory would be one for all users.
+            return SkippedItem(where, f"`{key}` must be a text")
+        texts[key] = str(value).strip() or None if value is not None else None
     given = item.get("categories")
-    categories = tuple(str(one) for one in given) if isinstance(given, list) else ()
+    listed = given if isinstance(given, list) else [given] if given else []
+    categories = tuple(str(one) for one in listed)
+    created_at = parse_moment(item.get("created_at"))
+    if created_at is None and item.get("created_at"):
+        extra["created_at"] = str(item["created_at"])
     draft = Draft(
         content=text,
         user=texts["user_id"],
@@ -79,7 +86,7 @@ def read_memory(where: str, item: object) -> ImportItem:
         session_id=texts["run_id"],
         categories=categories,
         keywords=categories,
-        created_at=parse_moment(item.get("created_at")),
+        created_at=created_at,
         source="mem0",
     )
     id_ = item.get("id")

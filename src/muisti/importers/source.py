@@ -43,12 +43,17 @@ class Source:
         self.other_files = 0
         """Files of an archive that no importer reads, such as images."""
         self.problems: list[tuple[str, str]] = []
-        """Entries of an archive that were not unpacked, and why."""
+        """Linked folders, and entries of an archive that were not unpacked, and why."""
         self._read = 0
         self._size = 0
         if self.is_folder:
             self._tree = Tree(path)
             self.files = sorted(_list_files(self._tree, ""))
+            for name in [name for name in self.files if (path / name).is_symlink()]:
+                if (path / name).is_dir():
+                    self.files.remove(name)
+                    reason = "is a symbolic link to a folder, which muisti does not follow"
+                    self.problems.append((self.describe(name), reason))
         else:
             file = path.resolve(strict=True)  # a link that is named is followed
             self._tree = Tree(file.parent)
@@ -85,6 +90,21 @@ class Source:
     def find(self, *suffixes: str) -> list[str]:
         """Return the paths with one of these suffixes, relative to the source, sorted."""
         return [path for path in self.files if path.lower().endswith(suffixes)]
+
+    def choose_file(self, *suffixes: str) -> str:
+        """Return the file of a format that is one file, and note that it will be read.
+
+        In a folder it must be the only one with one of these suffixes. Raises ImportFailed.
+        """
+        found = self.find(*suffixes) if self.is_folder else self.files
+        kinds = " or ".join(suffixes)
+        if not found:
+            raise ImportFailed(f"{self.shown}: contains no {kinds} file")
+        if len(found) > 1:
+            raise ImportFailed(
+                f"{self.shown}: contains {len(found)} {kinds} files; name one of them"
+            )
+        return self.start(found)[0]
 
     def has_folder(self, name: str) -> bool:
         """Return whether a folder, which may be hidden, contains another."""
@@ -143,7 +163,7 @@ class CountedStream:
         """Yield the lines."""
         while line := self._stream.readline(MAX_LINE):
             self._source.count_read(len(line))
-            yield line  # a longer line is cut, and so is not valid JSON
+            yield line  # a longer line is cut
             while len(line) == MAX_LINE and not line.endswith(b"\n"):
                 line = self._stream.readline(MAX_LINE)
                 self._source.count_read(len(line))
@@ -169,10 +189,12 @@ def _list_files(tree: Tree, folder: str) -> Iterator[str]:
 def open_source(path: Path) -> Iterator[Source]:
     """Open a file, a folder or a zip archive. An archive is unpacked to a temporary folder.
 
+    A folder or archive with a single file, such as `memory.jsonl`, is opened as this file.
+
     Raises ImportFailed for an archive that is damaged or too large, and OSError.
     """
     if path.is_dir() or not is_archive(path):
-        yield Source(path)
+        yield _enter_only_file(Source(path))
         return
     import tempfile
 
@@ -185,8 +207,23 @@ def open_source(path: Path) -> Iterator[Source]:
         if len(names) == 1 and Tree(root).is_folder(names[0]):
             root = root / names[0]  # many archives contain one folder
         source = Source(root, str(path))
-        source.problems, source.other_files = problems, others
-        yield source
+        source.problems += problems
+        source.other_files = others
+        yield _enter_only_file(source)
+
+
+def _enter_only_file(source: Source) -> Source:
+    """Return the only file that importers read, if a folder has one that is not a note."""
+    files = source.find(*READABLE) if source.is_folder else []
+    if len(files) != 1 or files[0].lower().endswith((".md", ".markdown")):
+        return source
+    path = source.path / files[0]
+    if path.is_symlink():
+        return source
+    inner = Source(path, source.describe(files[0]))
+    inner.problems = source.problems
+    inner.other_files = source.other_files + len(source.files) - 1
+    return inner
 
 
 def is_archive(path: Path) -> bool:
@@ -235,7 +272,13 @@ def unpack(archive: zipfile.ZipFile, root: Path, path: Path) -> tuple[list[tuple
             continue
         try:
             written = unpack_file(archive, entry, _make_folder(root, names[:-1]) / names[-1], left)
-        except (zipfile.BadZipFile, RuntimeError, OSError, EOFError, NotImplementedError) as error:
+        except FileExistsError:
+            problems.append((shown, "another file of the archive has the same path"))
+            continue
+        except OSError as error:
+            problems.append((shown, f"cannot be unpacked ({error.strerror})"))
+            continue
+        except (zipfile.BadZipFile, RuntimeError, EOFError, NotImplementedError) as error:
             problems.append((shown, f"cannot be unpacked ({error})"))
             continue
         except ValueError as error:
