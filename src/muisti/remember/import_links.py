@@ -33,7 +33,8 @@ class ImportLinks:
         self._merged: dict[str, str] = {}
         self._early: dict[str, list[str]] = defaultdict(list)
         """The sources of links whose target may still turn out not to be written, by target."""
-        self._count = 0
+        self._made: dict[str, list[Link]] = {}
+        """The links of each new memory."""
         self._missing: list[Link] = []
         """Links that memories of an earlier import do not have."""
 
@@ -76,7 +77,7 @@ class ImportLinks:
         if not links:
             return memory
         made = {(link.type, link.target): link for link in memory.links}
-        before = len(made)
+        own = len(made)
         for link in links:
             target = make_import_id(link.key)
             if target not in self._existing and target not in self._merged:
@@ -84,7 +85,7 @@ class ImportLinks:
             one = self._make(memory.id, link, target)
             if one.target != memory.id and len(made) < MAX_LINKS:
                 made.setdefault((one.type, one.target), one)
-        self._count += len(made) - before
+        self._made[memory.id] = list(made.values())[own:]
         return replace(memory, links=tuple(made.values()))
 
     def _make(self, source: str, link: ImportedLink, target: str) -> Link:
@@ -124,7 +125,18 @@ class ImportLinks:
                     with suppress(NotFound, BrokenFile, Conflict):  # a person edits the file
                         updates.append(self._correct(source, wrong[source], added[source]))
                 self._services.store.commit(ChangeSet(updated=updates))
-        return self._count + sum(len(links) for links in added.values())
+        return self._count_made() + sum(len(links) for links in added.values())
+
+    def _count_made(self) -> int:
+        """Return how many links new memories have, now that the fate of all targets is known."""
+        number = 0
+        stored = self._created | self._existing | set(self._merged.values())
+        for source, links in self._made.items():
+            if source not in self._created:
+                continue
+            targets = {(link.type, self._merged.get(link.target, link.target)) for link in links}
+            number += sum(target in stored and target != source for _, target in targets)
+        return number
 
     def _correct(self, source: str, wrong: Container[str], added: Sequence[Link]) -> Update:
         """Return the update of a memory whose links change. Raises NotFound, BrokenFile."""
@@ -134,7 +146,6 @@ class ImportLinks:
             one = link
             if link.target in wrong:
                 if link.target not in self._merged:
-                    self._count -= 1
                     continue
                 one = self._redirect(link)
             if one.target != source:

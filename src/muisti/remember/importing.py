@@ -103,7 +103,10 @@ class _Import:
         self._loaded = loaded
         self._batch = _Batch()
         self._seen: set[str] = set()
-        self._texts: set[tuple[object, ...]] = set()
+        self._texts: dict[tuple[object, ...], str] = {}
+        """The IDs of the new memories of a dry run by their texts."""
+        self._messages: dict[tuple[str, str], int] = {}
+        """Hashes of the new messages of a dry run: a source may have a conversation twice."""
         self._counts: Counter[str] = Counter()
         self._kinds: Counter[str] = Counter()
         self._left_out: Counter[str] = Counter()
@@ -243,13 +246,14 @@ class _Import:
             for decision in decisions:
                 memory, same = decision.memory, decision.duplicate_of
                 text = (memory.content_hash, memory.valid_from, memory.valid_until, *memory.place)
-                if same is not None or (self._options.dry_run and text in self._texts):
+                into = self._texts.get(text) if same is None else same.id
+                if into is not None:
                     self._counts["merged"] += 1
-                    self._links.add_merged(memory.id, memory.id if same is None else same.id)
+                    self._links.add_merged(memory.id, into)
                 else:
                     created.append(memory)
                     if self._options.dry_run:
-                        self._texts.add(text)
+                        self._texts[text] = memory.id
             self._links.add_created([memory.id for memory in created])
             created = [self._links.apply(memory, batch[memory.id].links) for memory in created]
             if created and not self._options.dry_run:
@@ -292,14 +296,20 @@ class _Import:
         self._counts["found"] += len(item.messages)
         project = item.project if self._options.project is None else self._options.project
         messages = self._make_messages(item, project)
-        known = services.index.find_messages(item.name, [message.id for message in messages])
+        known = services.index.find_messages(item.name, [message.id for message, _ in messages])
+        hashes = {one.id: hash((one.role, one.content)) for one in known.values()}
         new: list[Message] = []
-        for message in messages:
-            same = known.get(message.id)
+        for message, is_redacted in messages:
+            own = hash((message.role, message.content))
+            place = (item.name, message.id)
+            same = self._messages.get(place, hashes.get(message.id))
             if same is None:
                 new.append(message)
-                known[message.id] = message
-            elif (same.role, same.content) == (message.role, message.content):
+                hashes[message.id] = own
+                self._counts["redacted"] += is_redacted
+                if self._options.dry_run:
+                    self._messages[place] = own
+            elif same == own:
                 self._counts["existing_messages"] += 1
             else:
                 where = f"{item.where}, message {message.id}"
@@ -318,8 +328,13 @@ class _Import:
         if self._options.extract:
             self._extract(item, project)
 
-    def _make_messages(self, item: ImportedConversation, project: str | None) -> list[Message]:
-        """Return the valid messages of a conversation; the others are problems."""
+    def _make_messages(
+        self, item: ImportedConversation, project: str | None
+    ) -> list[tuple[Message, bool]]:
+        """Return the valid messages of a conversation, and whether something was redacted.
+
+        The others are problems.
+        """
         messages = []
         at = None
         for number, message in enumerate(item.messages, start=1):
@@ -338,8 +353,7 @@ class _Import:
             except (InvalidMemory, InvalidRequest) as error:
                 self._refuse(f"{item.where}, message {number}", str(error))
                 continue
-            self._counts["redacted"] += made.content != message.content
-            messages.append(made)
+            messages.append((made, made.content != message.content))
         return messages
 
     def _extract(self, item: ImportedConversation, project: str | None) -> None:

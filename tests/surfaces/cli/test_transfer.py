@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.importers.making import FORMATS
+from tests.importers.making import FORMATS, chat_node, dump
 from tests.surfaces.cli.test_cli import Cli
 
 
@@ -52,3 +52,17 @@ def test_J7_conversations_are_imported_and_memories_exported(
     assert "--output FOLDER" in cli.run("export", "--format", "obsidian", code=2).stderr
     cli.run("export", "--format", "html", "-o", str(tmp_path / "page.html"))
     assert "Otters sleep" in (tmp_path / "page.html").read_text()
+
+
+def test_J7_the_report_of_conversations(cli: Cli, tmp_path: Path) -> None:
+    node = chat_node("u", None, "user", "Hello")
+    title = "A \x1b[31mred\x1b[0m title " + "x" * 200
+    chat = {"id": "c", "title": title, "mapping": {"u": node}}
+    source = dump(tmp_path / "conversations.json", [chat, {"title": "Old"}])
+    planned = cli.run("import", str(source), "--from", "chatgpt", "--dry-run").stdout
+    assert planned.startswith("Would import 1 message of 1 conversation.\n")
+    assert "\x1b" not in planned
+    assert len(next(line for line in planned.splitlines() if "title" in line)) <= 80
+    cli.run("import", str(source), "--from", "chatgpt")
+    again = cli.run("import", str(source), "--from", "chatgpt")  # a repetition succeeds
+    assert again.stdout.startswith("Imported 0 new memories.\n1 imported before\n")

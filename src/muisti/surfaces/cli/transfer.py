@@ -11,6 +11,7 @@ import click
 from muisti.errors import InvalidRequest
 from muisti.locations import find_database
 from muisti.surfaces.cli import render
+from muisti.surfaces.cli.render_results import cut
 from muisti.surfaces.cli.shared import (
     common_options,
     embed_with_bar,
@@ -23,6 +24,10 @@ from muisti.surfaces.cli.shared import (
 
 if TYPE_CHECKING:
     from muisti.model import ImportReport
+
+
+EXAMPLE_WIDTH = 76
+"""Characters of a title among the examples of a dry run."""
 
 
 @click.command()
@@ -80,7 +85,13 @@ def export(
 
 @click.command(name="import")
 @click.argument("source", type=click.Path(path_type=Path))
-@click.option("--from", "form", metavar="FORMAT", help="Format of SOURCE. Default: detected.")
+@click.option(
+    "--from",
+    "form",
+    metavar="FORMAT",
+    help="Format of SOURCE: obsidian, markdown, chatgpt, claude, claude-code, codex, mcp-memory, "
+    "mem0, basic-memory, letta, agent-instructions, json or jsonl. Default: detected.",
+)
 @click.option("--kind", help="Kind of all imported memories.")
 @click.option("--project", help="Project of all imported memories.")
 @click.option("--trusted", is_flag=True, help="Mark the memories as trusted.")
@@ -122,7 +133,8 @@ def import_(
         print_json(report)
     else:
         _print_report(report)
-    if report.problems and not (report.imported or report.messages) and not report.existing:
+    done = report.imported or report.messages or report.existing or report.existing_messages
+    if report.problems and not done:
         sys.exit(1)
 
 
@@ -130,7 +142,9 @@ def _print_report(report: ImportReport) -> None:
     """Print what an import did, or would do."""
     count = render.format_count
     done = "Would import" if report.dry_run else "Imported"
-    parts = [count(report.imported, "new memory")]
+    parts = []
+    if report.imported or not report.messages:
+        parts.append(count(report.imported, "new memory"))
     if report.messages:
         parts.append(
             f"{count(report.messages, 'message')} of {count(report.conversations, 'conversation')}"
@@ -143,7 +157,7 @@ def _print_report(report: ImportReport) -> None:
             "Kinds: " + ", ".join(f"{number} {kind}" for kind, number in report.kinds.items())
         )
     for number, text in (
-        (report.merged, "with a text that is known already"),
+        (report.merged, "merged with a memory that has the same text"),
         (report.existing + report.existing_messages, "imported before"),
         (report.redacted, "with private or secret text, which is redacted"),
         (report.extracted, "extracted from conversations"),
@@ -154,7 +168,7 @@ def _print_report(report: ImportReport) -> None:
     if report.dry_run and report.examples:
         click.echo("Examples:")
         for title in report.examples:
-            click.echo(f"  {title}")
+            click.echo(f"  {cut(render.replace_unprintable(title), EXAMPLE_WIDTH)}")
     if report.unresolved:
         note(f"{count(len(report.unresolved), 'link')} to notes that are not in the source.")
     if report.problems:
