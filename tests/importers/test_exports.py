@@ -56,7 +56,8 @@ def test_J7_a_vault_for_obsidian_comes_back(opened: Opener, tmp_path: Path) -> N
 def test_J7_an_mcp_memory_file_comes_back(opened: Opener, tmp_path: Path) -> None:
     lines = [
         {"type": "entity", "name": "Anna", "entityType": "person", "observations": ["Likes tea"]},
-        {"type": "entity", "name": "Acme", "entityType": "company", "observations": ["Sells tea", "Old"]},
+        {"type": "entity", "name": "Acme", "entityType": "company", "observations": ["Sells tea", "Old\n\nand large"]},
+        {"type": "entity", "name": "Ben", "entityType": "person", "observations": []},
         {"type": "relation", "from": "Anna", "to": "Acme", "relationType": "depends_on"},
     ]  # fmt: skip
     memory = opened()
@@ -67,7 +68,7 @@ def test_J7_an_mcp_memory_file_comes_back(opened: Opener, tmp_path: Path) -> Non
     fill(own)
     entities = [json.loads(line) for line in own.export_memories(format="mcp-memory").splitlines()]
     assert [one["observations"] for one in entities if "Otters" in str(one)] == [["Otters sleep"]]
-    assert len({one["name"] for one in entities if one["type"] == "entity"}) == 5
+    assert len({one["name"] for one in entities if one["type"] == "entity"}) == 6
 
 
 class Page(HTMLParser):

@@ -97,7 +97,7 @@ def load(source: Source, _: MemoryCodec) -> Iterator[ImportItem]:
         yield ImportedMemory(
             Draft(
                 content="\n".join(
-                    [head, "", *(f"- {text}" for text in entity.observations)]
+                    [head, "", *(format_item(text) for text in entity.observations)]
                 ).strip(),
                 title=name[:300],
                 keywords=(kind[:300],) if kind.strip() else (),
@@ -111,6 +111,24 @@ def load(source: Source, _: MemoryCodec) -> Iterator[ImportItem]:
                 for verb, target in entity.relations
             ),
         )
+
+
+def format_item(text: str) -> str:
+    """Return an observation as an item of a Markdown list."""
+    return "- " + text.replace("\n", "\n  ")
+
+
+def split_items(text: str) -> list[str] | None:
+    """Return the items of a Markdown list; None if a text is not only a list."""
+    items: list[str] = []
+    for line in text.split("\n") if text else ():
+        if line.startswith("- "):
+            items.append(line[2:])
+        elif items and (line.startswith("  ") or not line):
+            items[-1] += "\n" + line[2:]
+        else:
+            return None
+    return items
 
 
 def check_line(where: str, line: object) -> SkippedItem | None:
@@ -131,12 +149,12 @@ def dump(memories: Sequence[Memory], _: MemoryCodec) -> str:
     names = make_unique_names(memories)
     lines: list[dict[str, object]] = []
     for memory in memories:
-        head, *rest = memory.content.split("\n\n", 1)
+        head, _, rest = memory.content.partition("\n\n")
         heading = _HEADING.fullmatch(head)
-        items = "".join(rest).split("\n") if heading else []
-        if heading and heading[1] == memory.title and all(item[:2] == "- " for item in items):
+        items = split_items(rest)
+        if heading and heading[1] == memory.title and items is not None:
             # As it was imported.
-            kind, observations = heading[2] or "", [item[2:] for item in items]
+            kind, observations = heading[2] or "", items
         else:
             kind, observations = memory.kind, [memory.content]
         name = names[memory.id]

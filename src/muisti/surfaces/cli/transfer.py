@@ -78,8 +78,14 @@ def export(
     if output is None:
         click.echo(text, nl=False)
     else:
-        output.write_text(text, encoding="utf-8", newline="")
+        try:
+            output.write_text(text, encoding="utf-8", newline="")
+        except OSError as error:
+            reason = f"cannot be written: {error.strerror}"
+            raise InvalidRequest("output", str(output), reason) from error
         hint = "" if form == "html" else f" Import it with: muisti import {output}"
+        if form == "mcp-memory" and output.suffix != ".jsonl":
+            hint += f" --from {form}"
         note(f"Wrote {output}.{hint}")
 
 
