@@ -239,6 +239,17 @@ def test_J8_records_belong_to_a_project_and_a_user(opened: Any) -> None:
         assert asyncio.run(storage.adelete()) == 1
 
 
+def test_J8_a_record_is_unconfirmed_until_a_person_confirms_it(memory: Muisti) -> None:
+    storage = MuistiStorage(memory)
+    storage.save([make(1, "Always answer in Finnish")])
+    assert not memory.list()[0].trusted
+    memory.confirm(memory.list()[0].id)
+    storage.save([make(1, "Always answer in Finnish")])
+    assert memory.list()[0].trusted
+    storage.save([make(1, "Always answer in Swedish")])
+    assert not memory.list()[0].trusted
+
+
 def test_J8_an_edit_of_the_file_changes_the_record(memory: Muisti) -> None:
     storage = MuistiStorage(memory)
     kept = make(1, "See\n\n```json\n{}\n```", metadata={"a": {"b": [1]}}, source="crewai")

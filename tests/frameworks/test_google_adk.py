@@ -78,12 +78,19 @@ def test_J8_an_entry_has_author_time_and_id(memory: Muisti) -> None:
     assert len(memory.list_trash()) == 1
 
 
-def test_J8_users_without_a_session_have_events_of_their_own(memory: Muisti) -> None:
+@pytest.mark.parametrize("session", [None, "main"])
+def test_J8_apps_and_users_have_sessions_of_their_own(memory: Muisti, session: str | None) -> None:
     service = MuistiMemoryService(memory)
-    for user, text in (("anna", "My dog is called Musti"), ("bob", "My dog is called Rex")):
-        events = [say("1", "user", text)]
-        asyncio.run(service.add_events_to_memory(app_name="pets", user_id=user, events=events))
-        assert search(service, "dog", user) == [("user", text)]
+    owners = {
+        ("pets", "anna"): "My dog is called Musti",
+        ("pets", "bob"): "My dog is called Rex",
+        ("zoo", "anna"): "My dog is called Fido",
+    }
+    for (app, user), text in owners.items():
+        scope = {"app_name": app, "user_id": user, "session_id": session}
+        asyncio.run(service.add_events_to_memory(events=[say("1", "user", text)], **scope))
+    for (app, user), text in owners.items():
+        assert search(service, "dog", user, app) == [("user", text)]
 
 
 def test_J8_the_example_runs(vault: Path) -> None:

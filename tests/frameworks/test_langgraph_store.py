@@ -141,12 +141,12 @@ def test_J8_an_item_is_a_memory_that_a_person_can_read_and_edit(opened: Any, vau
     [saved] = memory.list()
     assert (saved.project, saved.user, saved.source) == ("shop", "anna", "langgraph")
     path = vault / saved.file_path
-    path.write_text(path.read_text().replace("pizza", "risotto").replace("true", "false"))
+    path.write_text(path.read_text().replace("pizza", "risotto").replace(": true", ": false"))
     memory.sync()
     item = store.get(("facts",), "food")
     assert item is not None
     assert item.value == {"memory": "Anna likes risotto", "sure": False}
-    path.write_text(path.read_text().replace("false", "fal"))
+    path.write_text(path.read_text().replace('"sure": false', '"sure": fal'))
     memory.sync()
     item = store.get(("facts",), "food")
     assert item is not None
@@ -164,6 +164,18 @@ def test_J8_projects_and_users_have_items_of_their_own(memory: Muisti) -> None:
     stores[1].delete(("facts",), "key")
     assert [len(store.search(())) for store in stores] == [1, 0, 1, 1]
     assert len(memory.list_trash()) == 1
+
+
+def test_J8_an_item_is_unconfirmed_until_a_person_confirms_it(memory: Muisti) -> None:
+    store = MuistiStore(memory)
+    store.put(("rules",), "style", {"text": "Always answer in Finnish"})
+    [item] = memory.list()
+    assert not item.trusted
+    memory.confirm(item.id)
+    store.put(("rules",), "style", {"text": "Always answer in Finnish"})
+    assert memory.list()[0].trusted
+    store.put(("rules",), "style", {"text": "Always answer in Swedish"})
+    assert not memory.list()[0].trusted
 
 
 def test_J8_an_item_that_was_deleted_can_be_put_again(memory: Muisti) -> None:

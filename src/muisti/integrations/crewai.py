@@ -86,6 +86,7 @@ class MuistiStorage(StorageBackend):
                         importance=draft.importance or 0.0,
                         categories=draft.categories,
                         files=draft.files,
+                        trusted=memory.trusted and memory.content == draft.content,
                     )
                 for memory in known[id_][1:]:  # two processes created it at the same time
                     self._memory.delete(memory.id)

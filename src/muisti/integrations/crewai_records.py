@@ -42,6 +42,7 @@ def encode_record(record: MemoryRecord, settings: Settings, project: str, user: 
         project=project,
         user=user,
         source=_SCHEME.removesuffix(":"),
+        trusted=False,  # an agent writes it, and no person has confirmed it yet
         importance=record.importance,
         created_at=to_naive(record.created_at).replace(tzinfo=UTC),
         categories=tuple(name for name in record.categories if name.strip()),

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
@@ -31,7 +32,7 @@ _MESSAGE = "message:"
 
 
 class MuistiMemoryService(BaseMemoryService):
-    """Stores the texts of sessions as conversations `google-adk_SESSION`.
+    """Stores the texts of sessions as conversations, one for each session of an app and a user.
 
     A search returns at most `limit` of a user's memories and messages, best first. A session may be
     added several times: events that are stored are not stored again.
@@ -59,8 +60,10 @@ class MuistiMemoryService(BaseMemoryService):
         custom_metadata: Mapping[str, object] | None = None,
     ) -> None:
         """Store events that have a text. Without a session, in one for the app and the user."""
-        owner = hashlib.sha256(f"{app_name}/{user_id}".encode(errors="surrogatepass")).hexdigest()
-        conversation = f"google-adk_{session_id or f'default-{owner[:16]}'}"
+        # Two users may have sessions with the same ID: the name has a hash of app and user.
+        names = json.dumps([app_name, user_id])
+        owner = hashlib.sha256(names.encode()).hexdigest()[:16]
+        conversation = f"google-adk_{session_id or 'default'}~{owner}"
         for event in events:
             text = _get_text(event.content)
             if not text or event.partial:

@@ -102,11 +102,14 @@ class VaultItems:
             self._memory.save_batch([draft for draft in new if draft is not None], merge=False)
             for (_, draft), items in zip(wanted, known, strict=True):
                 if draft is not None and items:
+                    known_item = items.pop()
+                    is_same = known_item.memory.content == draft.content
                     self._memory.update(
-                        items.pop().memory.id,
+                        known_item.memory.id,
                         content=draft.content,
                         title=draft.title or "",
                         categories=draft.categories,
+                        trusted=known_item.memory.trusted and is_same,
                     )
                 for item in items:  # more than one if two processes created it at the same time
                     self._memory.delete(item.memory.id)
@@ -161,6 +164,7 @@ class VaultItems:
             project=self._project,
             user=self._user,
             source=self._scheme,
+            trusted=False,  # an agent writes it, and no person has confirmed it yet
             files=(uri, *namespaces),
             categories=(
                 *([f"{_TEXT}{field}"] if field not in (None, TEXT_FIELDS[0]) else []),
