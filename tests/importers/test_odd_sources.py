@@ -133,7 +133,8 @@ def test_J7_the_rest_of_an_export_is_counted(memory: Muisti, tmp_path: Path) -> 
         "Claude's memory of project p": "A book",
     }
     assert add_up(report)
-    agents = {"agents": [], "blocks": [], "files": [{}], "groups": [{}, {}], "mcp_servers": []}
+    agents: dict[str, list[object]] = {"agents": [], "files": [{}], "groups": [{}, {}]}
+    agents |= {"blocks": [], "mcp_servers": []}
     report = memory.import_from(dump(tmp_path / "a.af", agents))
     assert report.left_out == {"groups": 2, "files": 1}
     notes = tmp_path / "AGENTS"

@@ -144,7 +144,7 @@ def check_line(where: str, line: object) -> SkippedItem | None:
     return None
 
 
-def dump(memories: Sequence[Memory], _: MemoryCodec) -> str:
+def dump(memories: Sequence[Memory], _codec: MemoryCodec) -> str:
     """Return the memories as entities, and the links between them as relations."""
     names = make_unique_names(memories)
     lines: list[dict[str, object]] = []
