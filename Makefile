@@ -53,6 +53,7 @@ test: $(READY)  ## every promise at least once; no browser, no Node, no fuzzing
 
 test-all: $(READY)  ## the whole suite, as CI runs it
 	@$(BIN)/python scripts/node.py browser
+	@$(BIN)/python scripts/pgbouncer.py
 	@$(MAKE) --no-print-directory .venv-cluster/.ready || echo "No cluster here: its tests are skipped."
 	MUISTI_TESTS=all $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --ignore=tests/agents --durations=20 --durations-min=5
 	@$(MAKE) --no-print-directory test-agents

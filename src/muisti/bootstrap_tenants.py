@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
@@ -21,12 +22,15 @@ from muisti.storage.clock import SystemClock
 if TYPE_CHECKING:
     from muisti.engine import Muisti
     from muisti.ports import Embedders, LanguageModel
-    from muisti.storage.postgres.connect import Shared
+    from muisti.storage.postgres.connect import Connection, Shared
 
+log = logging.getLogger("muisti")
 MOST_OPEN = 64
 """Vaults that are kept open. Each may have a few threads; none has a connection of its own."""
 LISTEN_SECONDS = 0.5
 """How long a thread that is to stop may still wait for changes."""
+POLL_SECONDS = 1.0
+"""How often changes are looked for behind a pooler."""
 _ADMIT = """SELECT tenant, name, token, scope, problem, max_requests, wait FROM muisti.admit(%s)"""
 _FIND_TENANTS = "SELECT muisti.find_tenants(%s, %s)"
 _IS_ADMITTED = "SELECT muisti.is_admitted(%s)"
@@ -89,6 +93,7 @@ class TenantVaults:
         from muisti.storage.postgres.connect import complete_address
         from muisti.storage.postgres.errors import translate_errors
         from muisti.storage.postgres.migrate import prepare_schema
+        from muisti.storage.postgres.pooler import connect
         from muisti.storage.postgres.pools import Pools
 
         self.name = check_address(address)
@@ -100,12 +105,7 @@ class TenantVaults:
         self._open: OrderedDict[tuple[int, bool], _Open] = OrderedDict()
         self._guard = threading.Lock()
         self.conninfo = complete_address(address)
-        import psycopg
-
-        with (
-            translate_errors(self.name),
-            psycopg.connect(self.conninfo, autocommit=True) as db,
-        ):
+        with translate_errors(self.name), connect(self.conninfo) as db:
             prepare_schema(db, self.name)
             if db.execute(_ROLE).fetchone() != (False,):
                 raise SettingsError(
@@ -215,21 +215,35 @@ class TenantVaults:
 
         Uses one connection for all tenants. Raises StoreUnavailable if it is lost.
         """
-        import psycopg
-
         from muisti.storage.postgres.connect import CHANNEL
         from muisti.storage.postgres.errors import translate_errors
+        from muisti.storage.postgres.pooler import connect, is_pooled
 
-        with (
-            translate_errors(self.name),
-            psycopg.connect(self.conninfo, autocommit=True) as db,
-        ):
+        with translate_errors(self.name), connect(self.conninfo) as db:
+            if is_pooled(db):
+                self._poll(db, stop, report)
+                return
             db.execute(f"LISTEN {CHANNEL}".encode())
             while not stop.is_set():
                 for notice in db.notifies(timeout=LISTEN_SECONDS, stop_after=1):
                     number = notice.payload.partition(" ")[0]
                     if number.isdecimal():
                         report(int(number))
+
+    def _poll(self, db: Connection, stop: threading.Event, report: Callable[[int], None]) -> None:
+        """Look for changes in the open vaults: a pooler may lose notifications."""
+        from muisti.storage.postgres.pooler import POLLS, read_last_change
+
+        log.info(POLLS, self.name, POLL_SECONDS)
+        seen: dict[int, tuple[object, ...] | None] = {}
+        while not stop.wait(POLL_SECONDS):
+            with self._guard:
+                tenants = {tenant for tenant, _ in self._open}
+            last = {tenant: read_last_change(db, tenant) for tenant in tenants}
+            for tenant in tenants & seen.keys():
+                if last[tenant] != seen[tenant]:
+                    report(tenant)
+            seen = last
 
     def warm_up(self) -> None:
         """Load the model, so that the first search does not wait for it."""

@@ -27,6 +27,8 @@ from muisti.storage.postgres.migrate import (
     newest_migration,
     prepare_schema,
 )
+from muisti.storage.postgres.pooler import Connection as Connection  # noqa: PLC0414  # others import it from here
+from muisti.storage.postgres.pooler import connect
 from muisti.storage.postgres.pools import (
     CONNECT_SECONDS,
     LAG,
@@ -34,7 +36,6 @@ from muisti.storage.postgres.pools import (
     Pool,
     Pools,
 )
-from muisti.storage.postgres.pools import Connection as Connection  # noqa: PLC0414  # others import it from here
 from muisti.storage.postgres.quotas import read_quota
 from muisti.storage.postgres.rows import encode_text
 from muisti.storage.postgres.salience_sql import ARITHMETIC, NOW, RECORDED
@@ -64,6 +65,7 @@ CHANNEL = "muisti_changes"
 """The channel on which every change is announced, with the tenant and who wrote it."""
 
 Cell = Any
+_TENANT = re.compile(r"(?:-c\s*|--)muisti\.tenant=(\S*)")
 
 
 class Transaction:
@@ -122,20 +124,30 @@ def describe_address(dsn: str) -> str:
     return f"postgresql://{user}{servers}/{quote(str(parts.get('dbname') or ''))}"
 
 
+def split_tenant(dsn: str) -> tuple[str, str]:
+    """Return the options of an address without the tenant, and the tenant; "" if it has none."""
+    options = str(conninfo_to_dict(dsn).get("options") or "")
+    named = _TENANT.findall(options)
+    return _TENANT.sub("", options).strip(), named[-1] if named else ""
+
+
 def name_tenant(dsn: str, number: int) -> str:
     """Return the address of one tenant's vault, as the one given but for the tenant."""
-    options = re.sub(
-        r"-c\s*muisti\.tenant=\S*", "", str(conninfo_to_dict(dsn).get("options") or "")
-    )
-    options = f"{options.strip()} -c muisti.tenant={number:d}".strip()
+    options = f"{split_tenant(dsn)[0]} -c muisti.tenant={number:d}".strip()
     base, _, query = dsn.partition("?")
     kept = [part for part in query.split("&") if part and not part.startswith("options=")]
     return f"{base}?{'&'.join([*kept, f'options={quote(options)}'])}"
 
 
 def complete_address(dsn: str) -> str:
-    """Return what libpq connects to: the address with our defaults."""
+    """Return what libpq connects to: the address with our defaults.
+
+    The tenant is left out. It is set in each transaction, and poolers refuse it, or forget it.
+    """
     given = {**DEFAULTS, **conninfo_to_dict(dsn)}
+    given.pop("options", None)
+    if options := split_tenant(dsn)[0]:
+        given["options"] = options
     return make_conninfo(**{name: str(value) for name, value in given.items()})
 
 
@@ -173,6 +185,7 @@ class Database:
         self.salience = salience_sql(ARITHMETIC, kinds, rates, NOW, grace_days)
         self.salience_recorded = salience_sql(ARITHMETIC, kinds, rates, RECORDED, grace_days)
         self.conninfo = complete_address(dsn)
+        self._named_tenant = split_tenant(dsn)[1]
         self.index_builder: NearestIndexes | None = None
         """Makes indexes for large tenants; None in a single command."""
         self.tables: SearchTables | None = None
@@ -194,11 +207,8 @@ class Database:
             with translate_errors(self.address), pools.primary.connection() as db:
                 found = prepare_schema(db, self.address, tenant)
             return found._replace(writable=found.writable and writable)
-        with (
-            translate_errors(self.address),
-            psycopg.connect(self.conninfo, autocommit=True) as db,
-        ):
-            return prepare_schema(db, self.address)
+        with translate_errors(self.address), connect(self.conninfo) as db:
+            return prepare_schema(db, self.address, named=self._named_tenant)
 
     @property
     def is_shared(self) -> bool:

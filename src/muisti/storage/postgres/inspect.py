@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import psycopg
-from psycopg.conninfo import conninfo_to_dict, make_conninfo
-
 from muisti.model import Problem
 from muisti.storage.postgres.claims import find_given_up
-from muisti.storage.postgres.connect import describe_address
+from muisti.storage.postgres.connect import complete_address, describe_address, split_tenant
 from muisti.storage.postgres.errors import translate_errors
 from muisti.storage.postgres.migrate import (
     OLDEST_PGVECTOR,
@@ -18,7 +15,8 @@ from muisti.storage.postgres.migrate import (
     parse_version,
     read_version,
 )
-from muisti.storage.postgres.pools import CONNECT_SECONDS, MOST_CONNECTIONS
+from muisti.storage.postgres.pooler import connect
+from muisti.storage.postgres.pools import MOST_CONNECTIONS
 
 NEEDED = ["SELECT", "INSERT", "UPDATE", "DELETE"]
 
@@ -63,10 +61,7 @@ class ServerState(NamedTuple):
 def inspect_database(dsn: str) -> ServerState:
     """Return the state of a database. Raises StoreUnavailable, InvalidRequest."""
     address = describe_address(dsn)
-    given = conninfo_to_dict(dsn)
-    given.setdefault("connect_timeout", CONNECT_SECONDS)
-    conninfo = make_conninfo(**{name: str(value) for name, value in given.items()})
-    with translate_errors(address), psycopg.connect(conninfo, autocommit=True) as db:
+    with translate_errors(address), connect(complete_address(dsn)) as db:
         row = db.execute(_STATE).fetchone()
         assert row is not None
         version, newest = read_version(db), newest_migration()
@@ -77,7 +72,7 @@ def inspect_database(dsn: str) -> ServerState:
             rights = tuple(f"{right} on {table}" for table, right in db.execute(_RIGHTS, [NEEDED]))
             if not rights and version == newest:
                 with db.transaction():  # a pooler may give the next one another session
-                    db.execute(_TENANT)
+                    db.execute(_TENANT, (split_tenant(dsn)[1],))
                     [(memories, is_partial)] = db.execute(_COUNTS).fetchall()
                     problems = find_given_up(db)
         role, used, available, may_create, read_only, count, most = row
@@ -113,6 +108,6 @@ WHERE relnamespace = 'muisti'::regnamespace AND relkind = 'r'
 AND relname NOT IN ('migrations', 'models', 'tenants', 'stored', 'tokens', 'audit', 'requests')
 AND NOT has_table_privilege(c.oid, needed) ORDER BY 1, 2"""
 _TENANT = """SELECT set_config('muisti.tenant',
-coalesce(nullif(current_setting('muisti.tenant', true), ''), '1'), true)"""
+coalesce(nullif(%s, ''), nullif(current_setting('muisti.tenant', true), ''), '1'), true)"""
 _COUNTS = """SELECT (SELECT count(*)::integer FROM muisti_tenant.memories WHERE NOT archived),
 coalesce((SELECT partial FROM muisti_tenant.vault), false)"""

@@ -61,11 +61,13 @@ def parse_version(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in re.findall(r"\d+", version)[:2])
 
 
-def prepare_schema(db: psycopg.Connection, where: str, tenant: int | None = None) -> State:
+def prepare_schema(
+    db: psycopg.Connection, where: str, tenant: int | None = None, *, named: str = ""
+) -> State:
     """Create or update the schema if needed, and return the state of the database.
 
-    Tenant: its number; None for the one of the address, or the first. The owner of the schema makes
-    the tenant of its address, if it is new.
+    Tenant: its number; None for the one that the address names, or the server's settings, or the
+    first. The owner of the schema makes the tenant of its address, if it is new.
 
     Raises IndexTooNew if a newer muisti has written it, VaultUnusable if the server or pgvector is
     too old or missing, VaultReadOnly if the schema cannot be written, TenantNotFound, and
@@ -97,6 +99,7 @@ def prepare_schema(db: psycopg.Connection, where: str, tenant: int | None = None
             f"{where} has no pgvector any more; run `CREATE EXTENSION vector` there"
         )
     schema, extension, setting, read_only = row
+    setting = named or setting
     if parse_version(extension) < OLDEST_PGVECTOR:
         oldest = ".".join(map(str, OLDEST_PGVECTOR))
         raise VaultUnusable(
@@ -106,21 +109,26 @@ def prepare_schema(db: psycopg.Connection, where: str, tenant: int | None = None
     if setting and not (re.fullmatch(r"[0-9]{1,10}", setting) and 0 < int(setting) < 2**31):
         raise InvalidRequest("muisti.tenant", setting, "must be the number of a tenant")
     number = int(setting or 1) if tenant is None else tenant
+    name = _find_tenant(db, number, may_add=tenant is None and not read_only)
+    return State(number, name, schema, not read_only)
+
+
+def _find_tenant(db: psycopg.Connection, number: int, *, may_add: bool) -> str:
+    """Return the name of a tenant; the owner of the schema adds it if it is new and may_add."""
     with db.transaction():
         db.execute("SELECT set_config('muisti.tenant', %s, true)", (str(number),))
-        name = f"tenant-{number}"
         known = "SELECT name FROM muisti.tenants WHERE tenant = %s"
         if (found := db.execute(known, (number,)).fetchone()) is not None:
-            name = found[0]
-        else:
-            may_add = "SELECT has_table_privilege('muisti.tenants', 'INSERT')"
-            if tenant is not None or read_only or db.execute(may_add).fetchone() != (True,):
-                raise TenantNotFound()
-            db.execute(
-                "INSERT INTO muisti.tenants (tenant, name) VALUES (%s, %s) ON CONFLICT DO NOTHING",
-                (number, name),
-            )
-    return State(number, name, schema, not read_only)
+            return str(found[0])
+        is_owner = "SELECT has_table_privilege('muisti.tenants', 'INSERT')"
+        if not may_add or db.execute(is_owner).fetchone() != (True,):
+            raise TenantNotFound()
+        name = f"tenant-{number}"
+        db.execute(
+            "INSERT INTO muisti.tenants (tenant, name) VALUES (%s, %s) ON CONFLICT DO NOTHING",
+            (number, name),
+        )
+        return name
 
 
 def read_version(db: psycopg.Connection) -> int:

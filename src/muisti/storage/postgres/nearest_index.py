@@ -13,10 +13,9 @@ import threading
 import psycopg
 
 from muisti.storage.postgres.connect import Database
+from muisti.storage.postgres.pooler import connect
 
 log = logging.getLogger("muisti")
-BUILD_LOCK = 1836412778
-"""The first number of the advisory lock that is held while an index is built."""
 
 
 class NearestIndexes:
@@ -39,23 +38,19 @@ class NearestIndexes:
     def build(self, space: int) -> None:
         """Make the index of a space, if it does not exist, without blocking writers.
 
-        Searches do without it until it is complete.
+        Searches do without it until it is complete. No lock is held: a pooler would leave that of a
+        session with the next client. If two processes make it, the second waits and finds it.
         """
         tenant = self._db.state.tenant
+        extension = self._db.state.extension_schema
         name = f"signs_{space:d}_near_{tenant:d}"
         sql = f"""CREATE INDEX CONCURRENTLY IF NOT EXISTS {name} ON muisti.signs_{space:d}
-            USING hnsw (signs bit_hamming_ops) WHERE tenant = {tenant:d}"""
-        invalid = """SELECT 1 FROM pg_index WHERE indexrelid = to_regclass(%s) AND NOT indisvalid"""
+            USING hnsw (signs "{extension}".bit_hamming_ops) WHERE tenant = {tenant:d}"""
+        broken = """SELECT 1 FROM pg_index WHERE indexrelid = to_regclass(%s) AND NOT indisvalid
+            AND NOT EXISTS (SELECT 1 FROM pg_stat_progress_create_index WHERE relid = indrelid)"""
         try:
-            with psycopg.connect(self._db.conninfo, autocommit=True) as db:
-                extension = self._db.state.extension_schema
-                db.execute(f'SET search_path = muisti, "{extension}"'.encode())
-                [got] = db.execute(
-                    "SELECT pg_try_advisory_lock(%s, %s)", (BUILD_LOCK, tenant)
-                ).fetchone() or [False]
-                if not got:  # another process makes it
-                    return
-                if db.execute(invalid, (f"muisti.{name}",)).fetchone():
+            with connect(self._db.conninfo) as db:
+                if db.execute(broken, (f"muisti.{name}",)).fetchone():  # its process was killed
                     db.execute(f"DROP INDEX CONCURRENTLY muisti.{name}".encode())
                 db.execute(sql.encode())
         except psycopg.Error as error:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
 
-import psycopg
 from psycopg.conninfo import make_conninfo
 from psycopg_pool import ConnectionPool
 
 from muisti.errors import StoreUnavailable
 from muisti.model.reports import DatabaseStatus
+from muisti.storage.postgres.pooler import Connection, configure_statements
 
 MOST_CONNECTIONS = 10
 """Connections of one pool. Writers of a process wait for each other before they take one."""
@@ -21,7 +20,6 @@ REPLICA_SECONDS = 60.0
 PRIMARY_SECONDS = 3600.0
 """How long a connection to the primary is kept."""
 
-Connection = psycopg.Connection[tuple[Any, ...]]
 Pool = ConnectionPool[Connection]
 
 LAG = """CASE WHEN pg_is_in_recovery() THEN coalesce(
@@ -80,6 +78,7 @@ class Pools:
                 pool = self._pools[name] = ConnectionPool(
                     conninfo,
                     kwargs={"autocommit": True},
+                    configure=configure_statements,
                     max_lifetime=lifetime,
                     min_size=1,
                     max_size=MOST_CONNECTIONS,

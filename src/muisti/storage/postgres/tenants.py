@@ -12,7 +12,6 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-import psycopg
 from psycopg import errors
 
 from muisti.errors import InvalidRequest, TenantNotFound, VaultBusy
@@ -25,9 +24,15 @@ from muisti.model.tenants import (
     Tenant,
     Token,
 )
-from muisti.storage.postgres.connect import Connection, complete_address, describe_address
+from muisti.storage.postgres.connect import (
+    Connection,
+    complete_address,
+    describe_address,
+    split_tenant,
+)
 from muisti.storage.postgres.errors import translate_errors
 from muisti.storage.postgres.migrate import DROP_LOCK, LOCK, prepare_schema
+from muisti.storage.postgres.pooler import connect
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
 _KEPT_LAST = ("changed", "stored", "requests", "tokens", "tenants")
@@ -57,9 +62,8 @@ class TenantAdministration:
     @contextmanager
     def _begin(self) -> Iterator[Connection]:
         """Begin a transaction of the administrator. Raises InvalidRequest for any other role."""
-        conninfo = complete_address(self._dsn)
-        with translate_errors(self.address), psycopg.connect(conninfo, autocommit=True) as db:
-            prepare_schema(db, self.address)
+        with translate_errors(self.address), connect(complete_address(self._dsn)) as db:
+            prepare_schema(db, self.address, named=split_tenant(self._dsn)[1])
             owns = """SELECT pg_has_role(relowner, 'USAGE') FROM pg_class
                       WHERE oid = 'muisti.tenants'::regclass"""
             if db.execute(owns).fetchone() != (True,):

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Iterator
 
-import psycopg
-
-from muisti.storage.postgres.connect import CHANNEL, Database
+from muisti.storage.postgres.connect import CHANNEL, Connection, Database
 from muisti.storage.postgres.errors import translate_errors
+from muisti.storage.postgres.pooler import POLLS, connect, is_pooled, read_last_change
 
+log = logging.getLogger("muisti")
 CHANGED = "rows"
 """What is yielded instead of the paths of files."""
 
@@ -28,10 +29,10 @@ class PostgresWatch:
         Raises StoreUnavailable if the connection is lost; changes may have been missed then.
         """
         tenant = self._db.state.tenant
-        with (
-            translate_errors(self._db.address),
-            psycopg.connect(self._db.conninfo, autocommit=True) as db,
-        ):
+        with translate_errors(self._db.address), connect(self._db.conninfo) as db:
+            if is_pooled(db):
+                yield from self._poll(db, wake)
+                return
             db.execute(f"LISTEN {CHANNEL}".encode())
             changed = False
             until = time.monotonic() + wake
@@ -49,3 +50,13 @@ class PostgresWatch:
                     yield {CHANGED} if changed else set()
                     changed = False
                     until = time.monotonic() + wake
+
+    def _poll(self, db: Connection, wake: float) -> Iterator[set[str]]:
+        """Look for changes, those of this process included: a pooler may lose notifications."""
+        log.info(POLLS, self._db.address, wake)
+        tenant = self._db.state.tenant
+        seen = read_last_change(db, tenant)
+        while not self._stop.wait(wake):
+            last = read_last_change(db, tenant)
+            yield {CHANGED} if last != seen else set()
+            seen = last
