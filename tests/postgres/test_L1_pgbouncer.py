@@ -16,7 +16,7 @@ import pytest
 from muisti import Muisti, bootstrap
 from muisti.bootstrap_postgres import administer_tenants, name_tenant
 from muisti.bootstrap_tenants import TenantVaults
-from muisti.errors import MuistiError, StoreUnavailable, TenantNotFound
+from muisti.errors import MuistiError, StoreUnavailable, TenantNotFound, VaultBusy
 from muisti.storage.clock import SystemClock
 from muisti.storage.postgres.connect import Database
 from muisti.storage.postgres.nearest_index import NearestIndexes
@@ -129,7 +129,8 @@ def test_L1_many_writers_share_two_connections_and_survive_a_restart(
             thread.join()
         for vault in vaults:
             vault.close()
-    assert all(isinstance(error, StoreUnavailable) for error in errors), errors[:3]
+    # On a busy machine a writer may wait for the others longer than the lock's time-out.
+    assert all(isinstance(error, (StoreUnavailable, VaultBusy)) for error in errors), errors[:3]
     with bootstrap.open(location, settings=SETTINGS) as memory:
         found = memory.list(limit=1000)
         assert set(acknowledged) <= {one.id for one in found}

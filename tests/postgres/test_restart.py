@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from muisti import Muisti
-from muisti.errors import MuistiError, StoreUnavailable
+from muisti.errors import MuistiError, StoreUnavailable, VaultBusy
 from tests.postgres.server import NoServer, Server
 from tests.rest.conftest import until
 from tests.tiers import amount
@@ -74,7 +74,8 @@ def test_L4_nothing_acknowledged_is_lost(server: Server) -> None:
         stop.set()
         for thread in threads:
             thread.join()
-    assert all(isinstance(error, StoreUnavailable) for error in errors), errors[:3]
+    # On a busy machine a writer may wait for the others longer than the lock's time-out.
+    assert all(isinstance(error, (StoreUnavailable, VaultBusy)) for error in errors), errors[:3]
     with Muisti.open(server.dsn, embedder="none") as memory:
         found = list(memory.list(limit=1000))
         while more := memory.list(limit=1000, offset=len(found)):
