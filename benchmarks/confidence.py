@@ -27,16 +27,23 @@ from benchmarks.confidence_data import (
     GIBBERISH,
     MODES,
     SHORT,
+    UNRELATED,
     Case,
     collect,
 )
 from benchmarks.tables import PAGE, Table, rewrite
 from muisti.recall import confidence
-from muisti.recall.confidence import Constants, describe_answer, describe_topic, estimate
+from muisti.recall.confidence import (
+    Constants,
+    describe_answer,
+    describe_topic,
+    estimate,
+    estimate_topic,
+)
 
 Numbers = NDArray[Any]
-SETS = ("LoCoMo", "LongMemEval", "XQuAD")
-SIZES = ("vaults of 3", "vault of 300", "vault of 30,000")
+SETS = ("LoCoMo", "LongMemEval", "XQuAD", "Notes")
+SIZES = ("vaults of 3", "vaults of 14", "vault of 300", "vault of 30,000")
 OFF_TOPIC_TO_REAL = 2.0
 """How many off-topic questions are assumed for each real one: most prompts are not about the past."""
 NEAR_TOPIC = 0.3
@@ -78,7 +85,11 @@ def logistic(values: Numbers) -> Numbers:
 
 
 def fit(cases: Sequence[Case], mode: str, floor: float) -> Constants:
-    """Return the constants of one mode, from real and off-topic cases."""
+    """Return the constants of one mode, from real and off-topic cases.
+
+    The notes are left out: their questions are made up. They show what was not fitted to them.
+    """
+    cases = [case for case in cases if case.set != "Notes"]
     real = [case for case in cases if case.kind == "real" and case.hits]
     short = [case for case in cases if case.kind == SHORT and case.hits]
     off = [
@@ -86,7 +97,8 @@ def fit(cases: Sequence[Case], mode: str, floor: float) -> Constants:
         for case in cases
         if case.hits
         and (
-            case.kind in (GIBBERISH, ARTICLE) or (case.kind == DOMAIN and case.set != "LongMemEval")
+            case.kind in (GIBBERISH, ARTICLE, UNRELATED)
+            or (case.kind == DOMAIN and case.set != "LongMemEval")
         )
     ]  # in LongMemEval an assistant explains much of what XQuAD asks
     no_topic, no_answer = UNAVAILABLE[mode]
@@ -98,12 +110,13 @@ def fit(cases: Sequence[Case], mode: str, floor: float) -> Constants:
     numbers[:, no_topic] = 0.0
     targets = np.array([1.0] * (len(real) + len(short)) + [0.0] * len(off))
     topic = fit_logistic(numbers, targets, np.concatenate([of_real, of_short, of_off]))
-
+    meaning = () if mode == "keyword" else confidence.MEANING
+    constants = Constants(tuple(topic), meaning, (), (), floor)
     first, further = (
-        _fit_answer(real, of_real, topic, numbers[: len(real)], places, no_answer)
+        _fit_answer(real, of_real, constants, places, no_answer)
         for places in ((0,), tuple(range(1, confidence.FIRST)))
     )
-    return Constants(tuple(topic), tuple(first), tuple(further), floor)
+    return constants._replace(first=tuple(first), further=tuple(further))
 
 
 def _share_weight(cases: Sequence[Case], total: float) -> Numbers:
@@ -121,20 +134,20 @@ def _share_weight(cases: Sequence[Case], total: float) -> Numbers:
 def _fit_answer(
     real: Sequence[Case],
     of_set: Numbers,
-    topic: Numbers,
-    about: Numbers,
+    constants: Constants,
     places: Sequence[int],
     unavailable: Sequence[int],
 ) -> Numbers:
     """Return the weights of the answer for these places, so that topic × answer fits."""
     rows, targets, weights, known = [], [], [], []
-    for case, weight, number in zip(real, of_set, about, strict=True):
+    for case, weight in zip(real, of_set, strict=True):
+        topic = estimate_topic(case.hits, constants, is_phrase=case.is_phrase)
         for place in places:
             if place < len(case.hits):
                 rows.append(describe_answer(case.hits, place))
                 targets.append(float(case.right[place]))
                 weights.append(weight)
-                known.append(float(logistic(number @ topic)))
+                known.append(topic)
     numbers, right, topics = np.array(rows), np.array(targets), np.array(known)
     numbers[:, list(unavailable)] = 0.0
     found = fit_logistic(numbers, right, np.array(weights))
@@ -198,7 +211,9 @@ def cross_fit(cases: Sequence[Case], mode: str, floor: float) -> list[Scored]:
     for side in (0, 1):
         constants = fit([case for case in cases if half(case) != side], mode, floor)
         scored += [
-            Scored(case, estimate(case.hits, constants)) for case in cases if half(case) == side
+            Scored(case, estimate(case.hits, constants, is_phrase=case.is_phrase))
+            for case in cases
+            if half(case) == side
         ]
     return scored
 
@@ -282,7 +297,7 @@ def show_sizes(cases: Sequence[Case], fitted: dict[str, Constants]) -> Table:
     for mode, constants in fitted.items():
         for size in SIZES:
             scored = [
-                Scored(case, estimate(case.hits, constants))
+                Scored(case, estimate(case.hits, constants, is_phrase=case.is_phrase))
                 for case in cases
                 if case.set == size and case.mode == mode
             ]

@@ -26,12 +26,13 @@ from muisti.recall.evidence import Evidence, measure_evidence
 from muisti.recall.pages import find_hits
 from muisti.recall.query import parse_query, split_query
 from muisti.recall.word_weights import weigh_word
+from muisti.text.stop_words import is_phrase
 from muisti.text.tokens import stem, tokenize
 
 MODES = ("hybrid", "keyword", "vector")
 SHORT = "one or two words"
 GIBBERISH, DOMAIN, EXCHANGED = "gibberish", "another domain", "names exchanged"
-ARTICLE = "another article"
+ARTICLE, UNRELATED = "another article", "unrelated"
 FEW = 60
 """Real questions of each vault that are also asked in one or two words."""
 OFF_TOPIC = 100
@@ -53,6 +54,7 @@ class Case(NamedTuple):
     hits: list[Evidence]
     right: list[bool]
     fusion: list[float]
+    is_phrase: bool
 
 
 def collect(data: Path, vaults: Path, cache: Path) -> list[Case]:
@@ -64,9 +66,9 @@ def collect(data: Path, vaults: Path, cache: Path) -> list[Case]:
         if not file.is_file():
             print(f"{name} …", file=sys.stderr)
             file.write_text(json.dumps(list(make())), "utf-8")
-        for set_, vault, kind, mode, number, hits, right, fusion in json.loads(file.read_text()):
-            evidence = [Evidence(*one) for one in hits]
-            cases.append(Case(set_, vault, kind, mode, number, evidence, right, fusion))
+        for values in json.loads(file.read_text()):
+            case = Case(*values)
+            cases.append(case._replace(hits=[Evidence(*one) for one in case.hits]))
     return cases
 
 
@@ -79,6 +81,7 @@ def _list_parts(data: Path, vaults: Path) -> list[Part]:
     pooled = datasets.longmemeval(data)
     about_articles = [question.text for question in paragraphs.questions]
     about_people = [one.text for store in conversations for one in store.questions]
+    notes, unrelated = load_notes(), load_unrelated()
 
     def ask_conversation(store: Store) -> Iterator[Case]:
         off = {DOMAIN: about_articles, EXCHANGED: _exchange_names(store, conversations)}
@@ -98,6 +101,15 @@ def _list_parts(data: Path, vaults: Path) -> list[Part]:
         off: dict[str, Sequence[str]] = {ARTICLE: half.unanswered}
         yield from _ask("XQuAD", half.store, vaults / "XQuAD half", half.store.questions, off, 300)
 
+    def ask_notes(store: Store) -> Iterator[Case]:
+        off = {UNRELATED: unrelated, DOMAIN: about_articles}
+        yield from _ask("Notes", store, vaults / "Notes", store.questions, off)
+
+    def ask_few_notes() -> Iterator[Case]:
+        for few in split_notes(notes):
+            off = {UNRELATED: unrelated, DOMAIN: about_articles}
+            yield from _ask("vaults of 14", few, vaults / "sizes", few.questions, off, 20)
+
     parts: list[Part] = [
         (f"locomo-{one.name}", partial(ask_conversation, one)) for one in conversations
     ]
@@ -106,10 +118,41 @@ def _list_parts(data: Path, vaults: Path) -> list[Part]:
         ("longmemeval", ask_pooled),
         ("xquad", ask_paragraphs),
         ("xquad-half", ask_half),
+        ("notes", partial(ask_notes, notes)),
+        ("vaults-of-14", ask_few_notes),
         ("vaults-of-3", lambda: _ask_threes(conversations[0], about_articles, vaults)),
         ("vault-of-300", lambda: _ask_300(conversations[0], about_articles, vaults)),
         ("vault-of-30000", lambda: _ask_30000(conversations[0], paragraphs, vaults)),
     ]
+
+
+def load_notes() -> Store:
+    """Return notes with questions that share hardly a word with them."""
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    documents, questions = [], []
+    for number, line in enumerate(_read_lines("paraphrases.tsv")):
+        text, question = line.split("\t")
+        key = f"note-{number}"
+        documents.append(Document(key, key, text, at))
+        questions.append(Question(question, frozenset({key}), at))
+    return Store("notes", tuple(documents), tuple(questions))
+
+
+def split_notes(notes: Store, size: int = 14) -> Iterator[Store]:
+    """Yield small vaults of different notes."""
+    for start in range(0, len(notes.documents), size):
+        documents = notes.documents[start : start + size]
+        yield Store(f"notes-{start}", documents, notes.questions[start : start + size])
+
+
+def load_unrelated() -> list[str]:
+    """Return questions and tasks that no note is about."""
+    return _read_lines("unrelated.txt")
+
+
+def _read_lines(name: str) -> list[str]:
+    lines = Path(__file__).with_name("data").joinpath(name).read_text("utf-8").splitlines()
+    return [line for line in lines if not line.startswith("#")]
 
 
 class Half(NamedTuple):
@@ -169,6 +212,7 @@ def _find(asked: Asked, labels: tuple[str, str, str, str, int], question: Questi
         [measure_evidence(hit.inputs, hit.ranked) for hit in hits],
         [bool(question.gold.intersection(asked.stands_for[id_])) for id_ in ids],
         [hit.ranked.score for hit in hits],
+        is_phrase(question.text),
     )
 
 

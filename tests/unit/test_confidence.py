@@ -12,6 +12,7 @@ from muisti.recall.confidence import (
     HYBRID,
     VECTOR,
     WORDS,
+    Constants,
     choose_constants,
     describe_answer,
     describe_topic,
@@ -32,6 +33,7 @@ from muisti.recall.evidence import (
     weigh_pairs,
 )
 from muisti.recall.word_weights import LEAST, PAIR, weigh_word
+from muisti.text.stop_words import is_phrase
 
 SHARE = st.floats(0, 1)
 EVIDENCE = st.builds(
@@ -111,6 +113,31 @@ def test_every_number_has_a_weight() -> None:
         assert len(constants.topic) == len(describe_topic([]))
         assert len(constants.first) == len(constants.further)
         assert len(constants.first) == len(describe_answer([answered()], 0))
+
+
+@pytest.mark.parametrize("constants", [HYBRID, VECTOR])
+def test_meaning_alone_counts_for_a_phrase_that_one_text_is_near_to(constants: Constants) -> None:
+    far = [evidence(nearness=0.05)] * 9
+    near = evidence(nearness=0.35)
+    assert estimate([near, *far], constants)[0] < constants.floor
+    assert estimate([near, *far], constants, is_phrase=True)[0] > 0.3
+    # Off-topic queries are about as near to many texts, or to none.
+    assert estimate([near] * 10, constants, is_phrase=True)[0] < 0.3
+    assert estimate([far[0]] * 10, constants, is_phrase=True)[0] < constants.floor
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Where are credentials stored?", True),
+        ("explain our deploy process", True),
+        ("asdfqwer zzz", False),
+        ("operating system", False),
+        ("", False),
+    ],
+)
+def test_a_phrase_has_function_words(text: str, expected: bool) -> None:
+    assert is_phrase(text) is expected
 
 
 def test_an_unknown_background_is_guessed() -> None:

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from muisti.model import Signal
@@ -52,6 +53,10 @@ EXPIRED = 1.5
 MESSAGE = 1.0
 """Penalty for a message if there are memories or documents: they are distilled from messages."""
 
+MOST_WORDS = 0.7
+"""The share of the query's words that a text must have for words to count fully beside vectors."""
+COMPARED = 5
+"""How many of the best keyword hits show how much of the query is found by words."""
 WORDS_POWER = 0.7
 """Dampens keyword scores: one twice as high is not twice as good."""
 LEAST_WORDS, LEAST_MEANING = 0.1, 0.03
@@ -130,6 +135,23 @@ class RankingInputs:
     def query_weight(self) -> float:
         """The sum of these weights."""
         return sum(self.query_weights.values())
+
+    @cached_property
+    def best_share(self) -> float:
+        """The largest weighted share of the query's words that one of the best hits has."""
+        counts, hits = self.retrieval.table.counts, self.retrieval.keyword
+        weights, best = self.query_weights, 0.0
+        for position, hit in islice(hits.items(), COMPARED):
+            if hit.literal:
+                return 1.0
+            found = {
+                word
+                for form, matches in self.query_forms.items()
+                if form in counts and counts[form][position] > 0
+                for word, _ in matches
+            }
+            best = max(best, sum(weights[word] for word in found))
+        return best / self.query_weight if self.query_weight else 1.0
 
     @cached_property
     def query_pairs(self) -> dict[str, list[tuple[str, str]]]:
@@ -261,8 +283,10 @@ def _is_alone(inputs: RankingInputs) -> bool:
 
 
 def weigh_words(inputs: RankingInputs) -> float:
-    """Return the weight of words: higher without vectors."""
-    return ALONE if _is_alone(inputs) else 1.0
+    """Return the weight of words: higher without vectors, lower if no text has most of them."""
+    if _is_alone(inputs):
+        return ALONE
+    return min(1.0, inputs.best_share / MOST_WORDS) ** 2
 
 
 def score_words(inputs: RankingInputs) -> Numbers | float:

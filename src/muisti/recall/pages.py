@@ -18,6 +18,7 @@ from muisti.recall.query_embedding import QueryEmbedding
 from muisti.recall.rank import rank
 from muisti.recall.retrieve import POOL, Retrieval, retrieve
 from muisti.recall.row_search import RowSearch
+from muisti.text.stop_words import is_phrase
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -95,7 +96,7 @@ def find_hits(
         inputs.look_around([one.position for one in shown])
         evidence += [measure_evidence(inputs, one) for one in some]
     constants = confidence.choose_constants(query.mode, evidence)
-    scores = confidence.estimate(evidence, constants)
+    scores = confidence.estimate(evidence, constants, is_phrase=is_phrase(query.text))
     weak = confidence.find_weak(scores, constants)
     by = [inputs for inputs, some in pages for _ in some]
     hits = [Hit(*parts) for parts in zip(ranked, by, evidence, scores, weak, strict=True)]

@@ -34,6 +34,12 @@ whos wheres hows theres isnt arent wasnt werent hasnt havent hadnt doesnt dont d
 shant shouldnt cant couldnt mustnt
 """
 """Function words only, and none that people search for, such as `may`, `id` or `home`."""
+_FUNCTION_WORDS = frozenset(_ENGLISH.split())
+
+
+def is_phrase(text: str) -> bool:
+    """Return whether a text has function words of English: gibberish and lists have none."""
+    return not _FUNCTION_WORDS.isdisjoint(text.lower().split())
 
 
 def remove_stop_words(words: list[str]) -> list[str]:
