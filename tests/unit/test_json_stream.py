@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -82,20 +83,69 @@ def test_only_an_array_is_read() -> None:
         read(b'{"a": 1}')
 
 
-def test_a_zip_bomb_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_zip_bomb_is_named_and_the_rest_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(source, "LARGE", 1 << 20)
     bomb = tmp_path / "bomb.zip"
     with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr("big.md", b"\0" * (1 << 23))
         packed.writestr("good.md", "Good")
-        packed.writestr("big.json", b"\0" * (1 << 23))
-    with pytest.raises(ImportFailed, match="as a zip bomb does"), source.open_source(bomb):
-        pass
+    with source.open_source(bomb) as opened:
+        [(shown, reason)] = opened.problems
+        assert shown == f"{bomb}/big.md"
+        assert "as a zip bomb does" in reason
+        assert opened.files == ["good.md"], "no part of the other is left"
     monkeypatch.setattr(source, "MAX_UNPACKED", 1000)
+    with pytest.raises(ImportFailed, match="split the archive"), source.open_source(bomb):
+        pass
+    monkeypatch.setattr(source, "MAX_UNPACKED", 3 << 20)
+    with zipfile.ZipFile(bomb, "a", zipfile.ZIP_DEFLATED) as packed:
+        for number in range(4):
+            packed.writestr(f"{number}.md", b"\0" * (1 << 23))
     with pytest.raises(ImportFailed, match="split the archive"), source.open_source(bomb):
         pass
     monkeypatch.setattr(source, "MAX_ENTRIES", 1)
     with pytest.raises(ImportFailed, match="more than 1 files"), source.open_source(bomb):
         pass
+
+
+def test_nothing_of_a_damaged_entry_is_imported(tmp_path: Path) -> None:
+    archive = tmp_path / "notes.zip"
+    with zipfile.ZipFile(archive, "w") as packed:
+        packed.writestr("crc.md", "Spoiled text")
+        packed.writestr("file.md", "A file")
+        packed.writestr("file.md/is/no/folder.md", "A file")
+        packed.writestr("good.md", "Good text")
+    with zipfile.ZipFile(archive, "a", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr("stream.md", "Deflated " * 100)
+        at = packed.getinfo("stream.md").header_offset + 30 + len("stream.md")
+    data = bytearray(archive.read_bytes().replace(b"Spoiled text", b"Spoiled_text"))
+    data[at : at + 4] = b"\xff\xff\xff\xff"
+    archive.write_bytes(data)
+    with source.open_source(archive) as opened:
+        assert opened.files == ["file.md", "good.md"]
+        refused = [Path(shown).name for shown, _ in opened.problems]
+        assert refused == ["crc.md", "folder.md", "stream.md"]
+        assert all(reason.startswith("cannot be unpacked (") for _, reason in opened.problems)
+
+
+def test_no_path_of_an_archive_leads_out_of_it(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    paths = ["../outside/evil.md", "a/../../evil.md", f"{outside}/evil.md", f"/{outside}/evil.md"]
+    paths += [f"///{outside}/evil.md", *(path.replace("/", "\\") for path in paths)]
+    archive = tmp_path / "notes.zip"
+    with zipfile.ZipFile(archive, "w") as packed:
+        for path in paths:
+            packed.writestr(path, "Outside")
+        packed.writestr("12:30 meeting.md", "A colon is no drive")
+    with source.open_source(archive) as opened:
+        reasons = [reason for _, reason in opened.problems]
+        if os.name != "nt":
+            assert opened.files == ["12:30 meeting.md"]
+            assert reasons == ["its path leads out of the archive"] * len(paths)
+    assert not outside.exists()
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["notes.zip"]
 
 
 @pytest.mark.parametrize("cut", [10, 60, -10])

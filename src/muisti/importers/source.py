@@ -8,8 +8,9 @@ from __future__ import annotations
 import os
 import stat
 import zipfile
+import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
@@ -252,59 +253,68 @@ def unpack(archive: zipfile.ZipFile, root: Path, path: Path) -> tuple[list[tuple
     problems = []
     left, others = MAX_UNPACKED, 0
     for entry in entries:
-        names = PurePosixPath(entry.filename.replace("\\", "/")).parts
+        inside = entry.filename.replace("\\", "/")
+        names = PurePosixPath(inside).parts
         shown = f"{path}/{entry.filename}"
         if entry.is_dir() or "__MACOSX" in names:
             continue
-        if ".." in names or not names or names[0] == "/" or ":" in names[0]:
+        has_drive = os.name == "nt" and ":" in inside
+        if ".." in names or not names or inside.startswith("/") or has_drive:
             problems.append((shown, "its path leads out of the archive"))
+        elif ".obsidian" in names:
+            inner = root.joinpath(*names[: names.index(".obsidian") + 1])
+            inner.mkdir(parents=True, exist_ok=True)
+        elif any(name.startswith(".") for name in names):
             continue
-        if ".obsidian" in names:
-            _make_folder(root, names[: names.index(".obsidian") + 1])
-            continue
-        if any(name.startswith(".") for name in names):
-            continue
-        if not entry.filename.lower().endswith(READABLE):
+        elif not inside.lower().endswith(READABLE):
             others += 1
-            continue
-        if stat.S_ISLNK(entry.external_attr >> 16):
+        elif stat.S_ISLNK(entry.external_attr >> 16):
             problems.append((shown, "is a symbolic link"))
-            continue
-        try:
-            written = unpack_file(archive, entry, _make_folder(root, names[:-1]) / names[-1], left)
-        except FileExistsError:
-            problems.append((shown, "another file of the archive has the same path"))
-            continue
-        except OSError as error:
-            problems.append((shown, f"cannot be unpacked ({error.strerror})"))
-            continue
-        except (zipfile.BadZipFile, RuntimeError, EOFError, NotImplementedError) as error:
-            problems.append((shown, f"cannot be unpacked ({error})"))
-            continue
-        except ValueError as error:
-            raise ImportFailed(f"{shown}: {error}") from error
-        left -= written
+        else:
+            try:
+                left -= unpack_file(archive, entry, root.joinpath(*names), left)
+            except UnpackError as error:
+                problems.append((shown, str(error)))
+                left -= error.written
+        if left < 0:
+            limit = f"{MAX_UNPACKED >> 30} GiB"
+            raise ImportFailed(f"{shown}: unpacks to more than {limit}; split the archive")
     return problems, others
 
 
-def _make_folder(root: Path, names: tuple[str, ...]) -> Path:
-    folder = root.joinpath(*names)
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
+class UnpackError(ValueError):
+    """An entry of an archive cannot be unpacked. Written: how many bytes were, before."""
+
+    def __init__(self, reason: str, written: int) -> None:
+        super().__init__(reason)
+        self.written = written
 
 
 def unpack_file(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, target: Path, left: int) -> int:
-    """Write one entry and return its size. Raises ValueError if it is suspiciously large."""
+    """Write one entry and return its size, which is above `left` if it was not written whole.
+
+    Raises UnpackError; then nothing of the entry is left.
+    """
     written = 0
-    with archive.open(entry) as packed, os.fdopen(create_file(target), "wb") as stream:
-        while piece := packed.read(_PIECE):
-            written += len(piece)
-            if written > left:
-                raise ValueError(
-                    f"unpacks to more than {MAX_UNPACKED >> 30} GiB; split the archive"
-                )
-            if written > LARGE and written > MAX_RATIO * max(1, entry.compress_size):
-                ratio = f"{MAX_RATIO} times its size in the archive"
-                raise ValueError(f"unpacks to more than {ratio}, as a zip bomb does")
-            stream.write(piece)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with archive.open(entry) as packed, os.fdopen(create_file(target), "wb") as stream:
+            while piece := packed.read(_PIECE):
+                written += len(piece)
+                if written > left:
+                    break
+                if written > LARGE and written > MAX_RATIO * max(1, entry.compress_size):
+                    ratio = f"{MAX_RATIO} times its size in the archive"
+                    reason = f"unpacks to more than {ratio}, as a zip bomb does"
+                    raise UnpackError(reason, written)
+                stream.write(piece)
+    except FileExistsError as error:
+        raise UnpackError("another file of the archive has the same path", 0) from error
+    except (OSError, zipfile.BadZipFile, zlib.error, RuntimeError, EOFError, UnpackError) as error:
+        with suppress(OSError):
+            target.unlink()
+        if isinstance(error, UnpackError):
+            raise
+        detail = error.strerror if isinstance(error, OSError) else error
+        raise UnpackError(f"cannot be unpacked ({detail})", written) from error
     return written
