@@ -172,7 +172,8 @@ def test_an_import_format_is_one_file(
     assert (exported[0], len(exported)) == ("notes 1", 5)
     (tmp_path / "other.txt").write_text("x")
     with pytest.raises(
-        ImportFailed, match=r"pass a \.json, \.jsonl, \.md or \.notes file, or a folder"
+        ImportFailed,
+        match=r"pass a \.af, \.json, \.jsonl, \.md, \.notes or \.zip file, or a folder",
     ):
         memory.import_memories(tmp_path / "other.txt")
 
