@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from muisti import ImportReport, LinkType, Memory, Muisti, bootstrap
 from tests.conftest import Opener
+from tests.importers import making
 
 
 def add_up(report: ImportReport) -> bool:
@@ -50,7 +51,7 @@ def brain(tmp_path: Path) -> Path:
         "map.png": "png",
         "Board.canvas": "{}",
         "projects/shop/Payment.md": "---\ncategory: Books\nkind: decision\n---\nWe chose invoices.\n",
-        "Copy of otters.md": "Otters sleep on the water. See [[Rivers|the rivers]] and #mammal.\n",
+        "projects/shop/Payment.markdown": "---\ncategory: Books\nkind: decision\n---\nWe chose invoices.\n",
     }
     for path, text in files.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
@@ -95,7 +96,6 @@ def test_J7_an_obsidian_vault_is_imported(memory: Muisti, brain: Path) -> None:
 
 
 def test_J7_other_keys_are_kept_in_the_front_matter(memory: Muisti, brain: Path) -> None:
-    (brain / "Copy of otters.md").unlink()
     memory.import_from(brain)
     text = read_file(memory, "Otters")
     for line in (
@@ -170,6 +170,55 @@ def test_J7_links_to_merged_notes_lead_to_the_memory_with_their_text(
     assert links[mine.id].proposed, "an untrusted import does not link what was here before"
     assert not links[found["y"].id].proposed
     assert memory.verify(deep=True).ok
+
+
+@pytest.mark.parametrize("batch", [1, 500])
+def test_J7_notes_with_the_same_text_keep_their_titles(
+    memory: Muisti, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, batch: int
+) -> None:
+    """Such as stubs from a template: a link to Ben must not lead to Anna."""
+    monkeypatch.setattr("muisti.remember.importing.BATCH", batch)
+    notes = tmp_path / "notes"
+    for name in ("Anna.md", "Ben.md", "Anna.markdown"):
+        making.write(notes / name, "#person\n")
+    making.write(notes / "Friends.md", "I know [[Ben]].\n")
+    planned = memory.import_from(notes, dry_run=True)
+    report = memory.import_from(notes)
+    assert (report.imported, report.merged) == (planned.imported, planned.merged) == (3, 1)
+    found = by_title(memory)
+    assert [one.target for one in memory.links(found["Friends"].id)] == [found["Ben"].id]
+    making.write(tmp_path / "later" / "Carl.md", "#person\n")
+    assert memory.import_from(tmp_path / "later").imported == 1
+    again = memory.import_from(notes)
+    assert (again.existing, again.merged, again.imported) == (3, 1, 0)
+
+
+@pytest.mark.parametrize("batch", [1, 500])
+def test_J7_only_an_item_that_adds_nothing_is_merged(
+    memory: Muisti, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, batch: int
+) -> None:
+    monkeypatch.setattr("muisti.remember.importing.BATCH", batch)
+    memory.save("Anna likes tea", user="anna", keywords=["drink"])
+    item = {"memory": "Anna likes tea", "user_id": "anna"}
+    items: list[object] = [
+        {**item, "id": "1"},  # as the saved one
+        {**item, "id": "2", "categories": ["food"]},
+        {**item, "id": "3", "metadata": {"mood": "good"}},
+        {**item, "id": "4", "metadata": {"mood": "good"}},
+        {**item, "id": "5", "agent_id": "bot"},
+        {**item, "id": "2", "categories": ["food"]},
+        {"id": "6", "memory": "Anna likes tea", "user_id": "ben"},
+    ]
+    source = making.dump(tmp_path / "m.json", items)
+    planned = memory.import_from(source, dry_run=True)
+    report = memory.import_from(source)
+    assert (report.imported, report.merged, report.problems) == (4, 3, ())
+    assert (planned.imported, planned.merged) == (4, 3)
+    stored = memory.list(user="*")
+    assert {one.categories for one in stored} >= {("food",)}
+    assert {one.agent for one in stored} >= {"bot"}
+    again = memory.import_from(source)
+    assert (again.imported, again.merged, again.existing) == (0, 3, 4)
 
 
 NAMES = st.sampled_from(["a", "b", "c", "d/e", "d/f", "Äpfel", "long name"])

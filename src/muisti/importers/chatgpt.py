@@ -71,6 +71,8 @@ def read_conversation(where: str, value: object) -> Iterator[ImportItem]:
         yield SkippedItem(where, "`mapping` is missing; the format may have changed")
         return
     mapping: Mapping[str, Any] = value["mapping"]
+    if not mapping:
+        yield SkippedItem(where, "empty conversations", expected=True)
     nodes = {id_: node for id_, node in mapping.items() if isinstance(node, Mapping)}
     for id_ in mapping.keys() - nodes.keys():
         yield SkippedItem(f"{where}, node {id_}", "must be an object")
@@ -147,16 +149,20 @@ def read_content(content: Mapping[str, Any]) -> tuple[str, list[str]]:
 def read_message(
     where: str, id_: str, node: Mapping[str, Any]
 ) -> ImportedMessage | SkippedItem | None:
-    """Return the message of a node; None for the root, which has none."""
+    """Return the message of a node; None for a root, which has none."""
     message = node.get("message")
-    if message is None:
-        return None
     place = f"{where}, message {id_}"
+    if message is None and node.get("parent") is None and "children" in node:
+        return None
+    if "message" not in node:
+        return SkippedItem(place, "`message` is missing; the format may have changed")
+    if message is None:
+        return SkippedItem(place, "empty messages", expected=True)
     if not isinstance(message, Mapping):
         return SkippedItem(place, "`message` must be an object")
     author = message.get("author")
     role = author.get("role") if isinstance(author, Mapping) else None
-    if role not in ROLES:
+    if not isinstance(author, Mapping) or role not in ROLES:
         return SkippedItem(place, f"`author.role` must be one of {', '.join(ROLES)} (got {role!r})")
     given = message.get("metadata")
     metadata = given if isinstance(given, Mapping) else {}
@@ -170,8 +176,7 @@ def read_message(
         return SkippedItem(place, "hidden system messages", expected=True)
     text, assets = read_content(content)
     meta = select_meta(metadata, "model_slug", "attachments")
-    if isinstance(author, Mapping) and author.get("name"):
-        meta["tool"] = str(author["name"])
+    meta |= {"tool": str(author["name"])} if author.get("name") else {}
     if message.get("recipient") not in (None, "all"):
         meta["recipient"] = str(message["recipient"])
     if assets:

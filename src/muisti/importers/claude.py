@@ -76,6 +76,8 @@ def read_conversation(where: str, value: object) -> Iterator[ImportItem]:
     if not isinstance(value, Mapping) or not isinstance(value.get("chat_messages"), list):
         yield SkippedItem(where, "`chat_messages` is missing; the format may have changed")
         return
+    if not value["chat_messages"]:
+        yield SkippedItem(where, "empty conversations", expected=True)
     messages: list[ImportedMessage] = []
     for number, item in enumerate(value["chat_messages"], start=1):
         message = read_message(f"{where}, message {number}", number, item)
@@ -141,8 +143,11 @@ def read_project(where: str, project: object) -> Iterator[ImportItem]:
     parts: list[tuple[str, object, object]] = []
     if project.get("prompt_template"):
         parts.append(("instructions", project["prompt_template"], f"{name}: instructions"))
-    docs = project.get("docs")
-    for number, doc in enumerate(docs if isinstance(docs, list) else (), start=1):
+    docs = project.get("docs") or []
+    if not isinstance(docs, list):
+        yield SkippedItem(f"{where}, project {name}", "`docs` must be a list")
+        docs = []
+    for number, doc in enumerate(docs, start=1):
         if isinstance(doc, Mapping):
             parts.append((str(doc.get("uuid")), doc.get("content"), doc.get("filename")))
         else:

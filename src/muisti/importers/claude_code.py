@@ -15,7 +15,12 @@ from muisti.importers import FormatSpec
 from muisti.importers.conversation_parts import join_blocks, parse_moment, select_meta
 from muisti.importers.note_files import Note, NoteNames, read_notes
 from muisti.importers.source import Source
-from muisti.importers.transcripts import Transcript, find_transcripts, read_transcript
+from muisti.importers.transcripts import (
+    Transcript,
+    find_transcripts,
+    read_transcript,
+    require_type,
+)
 from muisti.ports import (
     ImportedLink,
     ImportedMemory,
@@ -62,7 +67,8 @@ def load(source: Source, codec: MemoryCodec) -> Iterator[ImportItem]:
 
 def read_line(line: Mapping[str, Any], session: Transcript) -> ImportedMessage | str | None:
     """Return the message of a line, why it is left out, or None. Raises ValueError."""
-    kind = line.get("type")
+    require_type(line)
+    kind = line["type"]
     if kind == "summary" and isinstance(line.get("summary"), str):
         session.about.setdefault("title", line["summary"])
         return None
@@ -95,6 +101,9 @@ def read_memories(source: Source, paths: list[str], codec: MemoryCodec) -> Itera
     """Yield the files of memory folders. The index `MEMORY.md` only lists them."""
     names = NoteNames(paths)
     root = source.identity
+    if root == "memory" and source.shown == str(source.path):
+        # The memory folders of all projects have this name.
+        root = f"{source.path.resolve().parent.name}/{root}"
     for note in read_notes(source, paths, codec):
         if not isinstance(note, Note):
             yield note

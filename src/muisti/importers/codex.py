@@ -14,7 +14,12 @@ from muisti.errors import ImportFailed
 from muisti.importers import FormatSpec
 from muisti.importers.conversation_parts import join_blocks, parse_moment, select_meta
 from muisti.importers.source import Source
-from muisti.importers.transcripts import Transcript, find_transcripts, read_transcript
+from muisti.importers.transcripts import (
+    Transcript,
+    find_transcripts,
+    read_transcript,
+    require_type,
+)
 from muisti.ports import ImportedMessage, ImportItem, MemoryCodec, SkippedItem
 
 _SIGN = re.compile(
@@ -56,11 +61,13 @@ def read_line(line: Mapping[str, Any], session: Transcript) -> ImportedMessage |
     kind = line.get("type")
     payload = line.get("payload")
     is_start = kind == "session_meta" or (kind is None and "instructions" in line)
+    require_type(line, is_known=is_start or "record_type" in line)
     if is_start:
         start = payload if isinstance(payload, Mapping) else line
-        if isinstance(start.get("id"), str):
+        # A session that was forked from another has the beginning of that one, too.
+        if isinstance(start.get("id"), str) and not session.id:
             session.id = start["id"]
-        session.about |= select_meta(start, "cwd", "originator", "cli_version")
+            session.about |= select_meta(start, "cwd", "originator", "cli_version")
         return None
     if kind == "response_item":
         if not isinstance(payload, Mapping):

@@ -67,7 +67,10 @@ def load(source: Source, _: MemoryCodec) -> Iterator[ImportItem]:
 
 
 def _read_blocks(source: Source, blocks: object, owner: str) -> Iterator[ImportItem]:
-    for number, block in enumerate(blocks if isinstance(blocks, list) else (), start=1):
+    if blocks is not None and not isinstance(blocks, list):
+        yield SkippedItem(f"{source.shown}, blocks of {owner}", "must be a list")
+        return
+    for number, block in enumerate(blocks or (), start=1):
         where = f"{source.shown}, block {number} of {owner}"
         text = block.get("value") if isinstance(block, Mapping) else None
         if not isinstance(block, Mapping) or not isinstance(text, str):
@@ -95,8 +98,11 @@ def read_messages(
 ) -> Iterator[ImportItem]:
     """Yield the conversation of an agent."""
     messages = []
-    given = agent.get("messages")
-    for number, item in enumerate(given if isinstance(given, list) else (), start=1):
+    given = agent.get("messages") or []
+    if not isinstance(given, list):
+        yield SkippedItem(where, "`messages` must be a list")
+        given = []
+    for number, item in enumerate(given, start=1):
         place = f"{where}, message {number}"
         role = item.get("role") if isinstance(item, Mapping) else None
         if not isinstance(item, Mapping) or "content" not in item:

@@ -23,6 +23,7 @@ from muisti.text.wikilinks import find_note_links, find_tags, find_wikilinks
 MAX_NOTE = 1 << 25
 """The most bytes of one note."""
 _DATED = re.compile(r"(\d{4})-?(\d\d)-?(\d\d)(?!\d)")
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]+")
 _HEADING = re.compile(r"\s*#[ \t]+(\S[^\n]*)")
 _TAG_KEYS = ("tags", "tag", "keywords")
 _TIME_KEYS = ("created", "created_at", "date")
@@ -85,8 +86,8 @@ class Note:
 
     @property
     def stem(self) -> str:
-        """The file name without its suffix."""
-        return strip_suffix(PurePosixPath(self.path).name)
+        """The file name without its suffix, and without what a title cannot have."""
+        return _UNPRINTABLE.sub(" ", strip_suffix(PurePosixPath(self.path).name)).strip()
 
     @property
     def folder(self) -> str:
@@ -138,7 +139,7 @@ class Note:
         More: further fields.
         """
         values: dict[str, Any] = dict(more)
-        folders = [name for name in self.folder.split("/") if name]
+        folders = [name for name in _UNPRINTABLE.sub(" ", self.folder).split("/") if name]
         if len(folders) > 1 and folders[0] == "projects":
             values["project"] = folders[1]
             folders = folders[2:]
@@ -156,18 +157,29 @@ class Note:
             del self.rest["importance"]
         except (KeyError, ValueError, InvalidMemory):
             pass
-        aliases = [alias for key in ALIAS_KEYS for alias in to_list(self.rest.pop(key, None))]
-        tags = [*self.take_tags(), *find_tags(self.body), *folders]
-        keywords = dict.fromkeys(tag for tag in tags if len(tag) <= MAX_TITLE)
+        given = [alias for key in ALIAS_KEYS for alias in to_list(self.rest.pop(key, None))]
+        aliases = self._fit("aliases", given)
+        keywords = self._fit("tags", [*self.take_tags(), *find_tags(self.body), *folders])
+        own_title = self.take_text("title")
+        if len(own_title) > MAX_TITLE:
+            self.rest["title"] = own_title
         return Draft(
             content=self.body,
-            title=(self.take_text("title") or title or "")[:MAX_TITLE] or None,
-            aliases=tuple(alias for alias in aliases if len(alias) <= MAX_TITLE)[:MAX_ITEMS],
-            keywords=tuple(keywords)[:MAX_ITEMS],
+            title=_UNPRINTABLE.sub(" ", own_title or title or "")[:MAX_TITLE].strip() or None,
+            aliases=aliases,
+            keywords=keywords,
             created_at=self.take_time(codec),
             source=source,
             **values,
         )
+
+    def _fit(self, key: str, names: list[str]) -> tuple[str, ...]:
+        """Return the names that a memory can have. The others stay in `rest`."""
+        clean = dict.fromkeys(_UNPRINTABLE.sub(" ", name).strip() for name in names)
+        found = tuple(name for name in clean if 0 < len(name) <= MAX_TITLE)[:MAX_ITEMS]
+        if others := tuple(name for name in clean if name and name not in found):
+            self.rest[key] = others
+        return found
 
 
 def parse_file(

@@ -33,6 +33,12 @@ def find_transcripts(source: Source, sign: re.Pattern[bytes]) -> list[str]:
     return [path for path in source.find(".jsonl") if sign.search(source.read_head(path))]
 
 
+def require_type(line: Mapping[str, Any], *, is_known: bool = False) -> None:
+    """Raise ValueError for a line without a type, unless it is known to have none."""
+    if not is_known and not isinstance(line.get("type"), str):
+        raise ValueError("`type` is missing")
+
+
 def read_transcript(
     source: Source, path: str, channel: str, read_line: ReadLine
 ) -> Iterator[ImportItem]:

@@ -100,8 +100,14 @@ class ImportLinks:
 
     def _redirect(self, link: Link) -> Link:
         """Return a link to a merged memory as one to the memory that has its text."""
-        moved = replace(link, target=self._merged[link.target])
+        moved = replace(link, target=self._follow(link.target))
         return moved if self._trusted or moved.target in self._created else suggest(moved)
+
+    def _follow(self, target: str) -> str:
+        """Return the memory that a target is merged with. That one may be merged itself."""
+        while target in self._merged:
+            target = self._merged[target]
+        return target
 
     def finish(self) -> int:
         """Correct links whose targets were merged or refused, and add those to new memories.
@@ -134,7 +140,7 @@ class ImportLinks:
         for source, links in self._made.items():
             if source not in self._created:
                 continue
-            targets = {(link.type, self._merged.get(link.target, link.target)) for link in links}
+            targets = {(link.type, self._follow(link.target)) for link in links}
             number += sum(target in stored and target != source for _, target in targets)
         return number
 

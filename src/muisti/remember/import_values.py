@@ -15,7 +15,7 @@ IMPORTED_FROM = "imported_from"
 MOST_CHARACTERS = 20_000
 """Characters of one extra value: the front matter has to stay readable."""
 _OTHER = re.compile(r"[^a-z0-9]+")
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 _OWN = frozenset(
     name for field in FIELDS for name in (field.name, field.alias, *field.json_aliases) if name
 ) | {"conflict_markers", IMPORTED_FROM}

@@ -37,6 +37,7 @@ from muisti.ports import (
 )
 from muisti.remember import conversations
 from muisti.remember.dedup import resolve_duplicates
+from muisti.remember.derive import derive_title
 from muisti.remember.extracted import extract_from, to_drafts
 from muisti.remember.identity import make_id, make_import_id
 from muisti.remember.import_links import ImportLinks
@@ -102,9 +103,12 @@ class _Import:
         self._options = options
         self._loaded = loaded
         self._batch = _Batch()
-        self._seen: set[str] = set()
-        self._texts: dict[tuple[object, ...], str] = {}
-        """The IDs of the new memories of a dry run by their texts."""
+        self._seen: dict[str, int] = {}
+        """Hashes of the texts of the items by ID."""
+        self._items: dict[int, str] = {}
+        """The IDs of the items by hashes of all that they say."""
+        self._planned: dict[tuple[object, ...], Memory] = {}
+        """The new memories of a dry run by their texts, which they do not have here."""
         self._messages: dict[tuple[str, str], int] = {}
         """Hashes of the new messages of a dry run: a source may have a conversation twice."""
         self._counts: Counter[str] = Counter()
@@ -162,13 +166,18 @@ class _Import:
         if id_ is None:
             id_ = make_import_id(item.key) if item.key else make_id(self._services.clock.now())
         if id_ in self._seen:
-            same = self._batch.items.get(id_)
-            if same is not None and same.draft.content == item.draft.content:
+            if self._seen[id_] == hash(item.draft.content):
                 self._counts["merged"] += 1
             else:
                 self._refuse(item.where, f"another item of this source has the same ID, {id_}")
             return
-        self._seen.add(id_)
+        self._seen[id_] = hash(item.draft.content)
+        said = replace(item.draft, id=None, created_at=None, content=item.draft.content.strip())
+        first = self._items.setdefault(hash(repr((said, sorted(item.extra.items())))), id_)
+        if first != id_ and not item.draft.id:
+            self._counts["merged"] += 1
+            self._links.add_merged(id_, first)
+            return
         self._batch.items[id_] = item
         self._batch.characters += len(item.draft.content)
         is_full = len(self._batch.items) >= BATCH or self._batch.characters >= BATCH_CHARACTERS
@@ -244,16 +253,13 @@ class _Import:
                 decisions = resolve_duplicates(services, prepared, near=False)
             created: list[Memory] = []
             for decision in decisions:
-                memory, same = decision.memory, decision.duplicate_of
-                text = (memory.content_hash, memory.valid_from, memory.valid_until, *memory.place)
-                into = self._texts.get(text) if same is None else same.id
+                memory = decision.memory
+                into = self._find_same(memory, decision.duplicate_of, batch[memory.id])
                 if into is not None:
                     self._counts["merged"] += 1
                     self._links.add_merged(memory.id, into)
                 else:
                     created.append(memory)
-                    if self._options.dry_run:
-                        self._texts[text] = memory.id
             self._links.add_created([memory.id for memory in created])
             created = [self._links.apply(memory, batch[memory.id].links) for memory in created]
             if created and not self._options.dry_run:
@@ -261,6 +267,32 @@ class _Import:
             self._counts["imported"] += len(created)
             self._kinds.update(memory.kind for memory in created)
             self._examples += [memory.title for memory in created][: EXAMPLES - len(self._examples)]
+
+    def _find_same(self, memory: Memory, stored: Memory | None, item: ImportedMemory) -> str | None:
+        """Return the ID of the memory that an item is merged with; None for a new memory.
+
+        Only an item that adds nothing is merged. Notes that were made from a template have the
+        same text: a link to one must not lead to the other, and both keep their tags.
+        """
+        text = (memory.content_hash, memory.valid_from, memory.valid_until, *memory.place)
+        known = self._planned.get(text) if stored is None else stored
+        if known is not None and not item.extra:
+            # A title that was derived from the text is no name of its own.
+            derived = derive_title(memory.content)
+            adds_nothing = (
+                (memory.title in (known.title, derived) or known.title == derived)
+                and memory.agent in ("", known.agent)
+                and memory.session_id in (None, known.session_id)
+                and set(memory.aliases) <= set(known.aliases)
+                and set(memory.keywords) <= set(known.keywords)
+                and set(memory.categories) <= set(known.categories)
+                and set(memory.files) <= set(known.files)
+            )
+            if adds_nothing:
+                return known.id
+        if self._options.dry_run:
+            self._planned.setdefault(text, replace(memory, content=""))
+        return None
 
     def _commit(self, created: list[Memory], batch: Mapping[str, ImportedMemory]) -> list[Memory]:
         """Write new memories and return those that were written; the others are problems."""
