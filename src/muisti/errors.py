@@ -41,6 +41,7 @@ MCP, the command line and the hooks' log present an error. Subclasses inherit th
 
 from __future__ import annotations
 
+from pathlib import PurePath
 from typing import ClassVar
 
 
@@ -76,15 +77,20 @@ def redact_message(message: str) -> str:
 
 
 def quote_value(value: object) -> str:
-    """Return a value as it is shown in a message: in quotes, redacted, at most 80 characters."""
+    """Return a value as it is shown in a message: in quotes, redacted, at most 80 characters.
+
+    A path is shown whole: what matters of it is at the end.
+    """
     from muisti.text.private_tags import remove_private
 
     # Redacted before it is cut: half a secret is not recognized.
-    public = redact_message(remove_private(value if isinstance(value, str) else repr(value)))
+    is_path = isinstance(value, PurePath)
+    text = value if isinstance(value, str) else str(value) if is_path else repr(value)
+    public = redact_message(remove_private(text))
     # Some tokens look like Base64 after a slash, so that the parts of a path are looked at alone.
     public = "/".join(map(redact_message, public.split("/")))
-    shown = repr(public) if isinstance(value, str) else public
-    return f"{shown[:77]}…" if len(shown) > 80 else shown
+    shown = repr(public) if is_path or isinstance(value, str) else public
+    return f"{shown[:77]}…" if len(shown) > 80 and not is_path else shown
 
 
 def _describe(field: str, value: object, reason: str) -> str:

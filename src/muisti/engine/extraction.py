@@ -115,7 +115,7 @@ class Extraction(Memories):
                 source = read_file(path.resolve(), MAX_SOURCE)[0].decode("utf-8-sig")
             except (OSError, UnicodeDecodeError) as error:
                 reason = f"must be a readable UTF-8 text file ({error})"
-                raise InvalidRequest("source", str(path), reason) from error
+                raise InvalidRequest("source", path, reason) from error
         owner = check_name("user", self._choose_core(user), self.settings)
         return self._write(core.core_init, redact_text(source, self.settings), user=owner)
 

@@ -75,7 +75,7 @@ class ImportExportFiles:
         try:
             target.mkdir(parents=True, exist_ok=True)
             if Tree(target).list_names():
-                raise InvalidRequest("target", str(target), "must be a new or an empty folder")
+                raise InvalidRequest("target", target, "must be a new or an empty folder")
             for path, text in spec.dump_files(memories, self._codec):
                 file = target.joinpath(*Tree(target).split(path))
                 file.parent.mkdir(parents=True, exist_ok=True)
@@ -84,7 +84,7 @@ class ImportExportFiles:
                 number += 1
         except OSError as error:
             reason = f"cannot be written: {error.strerror}"
-            raise InvalidRequest("target", str(target), reason) from error
+            raise InvalidRequest("target", target, reason) from error
         return number
 
     def load(self, source: Path, form: str | None = None) -> LoadedSource:

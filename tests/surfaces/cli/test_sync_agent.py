@@ -143,6 +143,22 @@ def test_J6_a_conflict_keeps_both_texts(memory: Muisti, folder: Path, run: Run) 
     assert run() == []
 
 
+def test_J6_an_edit_of_the_text_alone_leaves_the_title(
+    memory: Muisti, folder: Path, run: Run
+) -> None:
+    """The title in the note is the one of the text before: it is no edit."""
+    one = memory.save("We chose PostgreSQL", kind="decision", project="app")
+    run()
+    note = note_of(folder, one)
+    memory.update(one.id, content="We chose SQLite")
+    body = "---\n\nWe chose {}"
+    note.write_text(note.read_text().replace(body.format("PostgreSQL"), body.format("MySQL")))
+    assert told(run(prefer="agent")) == ["take"]
+    found = memory.get(one.id)
+    assert found is not None
+    assert (found.title, found.content, found.summary) == ("We chose MySQL", "We chose MySQL", "")
+
+
 def test_J6_only_its_own_notes_are_removed(memory: Muisti, folder: Path, run: Run) -> None:
     gone, edited, removed = (
         save(memory, f"{text} are used", title=text) for text in ("Tabs", "Spaces", "Dots")
@@ -159,10 +175,12 @@ def test_J6_only_its_own_notes_are_removed(memory: Muisti, folder: Path, run: Ru
     assert not paths[removed.id].exists()
     index = (folder / INDEX).read_bytes().decode()
     assert paths[gone.id].name not in index
+    assert paths[removed.id].name not in index, "Claude reads the index at every start"
     assert index.startswith(OWN)
     assert run() == []
     memory.update(removed.id, content="Dots are used now")
     assert told(run()) == ["write"]
+    assert paths[removed.id].name in (folder / INDEX).read_bytes().decode()
     new = save(memory, "Dots are out", title="No dots", kind="decision")
     memory.supersede(removed.id, new.id)
     assert sorted(told(run())) == ["remove", "write"]
@@ -177,8 +195,11 @@ def test_J6_new_notes_are_taken_only_if_asked(memory: Muisti, folder: Path, run:
     assert (found.trusted, found.source) == (False, "claude-code")
     assert run(take_new=True) == []
     memory.delete(found.id)
-    run()
+    assert run(take_new=True) == [], "what was deleted does not come back"
     assert (folder / "mine.md").exists()
+    (folder / "mine.md").write_text("Claude wrote more.\n")
+    run()
+    assert told(run(take_new=True)) == ["new"]
 
 
 def test_K7_links_pipes_and_broken_notes_are_left_alone(

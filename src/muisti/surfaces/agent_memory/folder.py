@@ -87,6 +87,12 @@ def compose_line(memory: Memory, name: str) -> str:
     return f"- [{title}]({name}) — {describe(memory)[:150]}"
 
 
+def split_line(line: str) -> tuple[str, str]:
+    """Return the title and the description of a line that `compose_line` wrote."""
+    head, _, rest = line.partition("](")
+    return head.removeprefix("- ["), rest.partition(" — ")[2]
+
+
 class AgentFolder:
     """Reads and writes the files of one folder."""
 
@@ -195,10 +201,10 @@ class AgentFolder:
             found = {name: Synced(**one) for name, one in state["files"].items()}
             other = str(state["vault"])
         except (ValueError, TypeError, KeyError, AttributeError):
-            raise InvalidRequest("folder", str(self.path / STATE), f"is not valid; {fix}") from None
+            raise InvalidRequest("folder", self.path / STATE, f"is not valid; {fix}") from None
         if other != vault:
             raise InvalidRequest(
-                "folder", str(self.path), f"is kept in sync with {other}; remove {STATE} to change"
+                "folder", self.path, f"is kept in sync with {other}; remove {STATE} to change"
             )
         return found
 

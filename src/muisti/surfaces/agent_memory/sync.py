@@ -19,6 +19,7 @@ from muisti.surfaces.agent_memory.folder import (
     describe,
     hash_memory,
     hash_text,
+    split_line,
 )
 
 Prefer = Literal["vault", "agent"]
@@ -135,8 +136,14 @@ class AgentSync:
         one = self.memory.get(known.memory_id)
         is_changed = one is not None and hash_memory(one) != known.memory_hash
         if text is None:  # removed there: it comes back only with another text
-            if one is not None and is_changed and one.id in chosen:
+            if one is None:
+                del self.state[name]
+            elif is_changed and one.id in chosen:
                 self.write(name, one, None, "write")
+                return
+            elif known.line:
+                self.state[name] = replace(known, line="")
+            self.lines[name] = (known.line, "")
             return
         is_edited = hash_text(text) != known.file_hash
         if one is None or (one.trusted and one.id not in chosen and not is_edited):
@@ -184,6 +191,8 @@ class AgentSync:
                 return
             self.lines[name] = (known.line, "")
             self.steps.append(Step("remove", name, memory_id=known.memory_id))
+        elif not is_edited:
+            return  # it was taken before: it must not be taken again as a new one
         del self.state[name]
 
     def take(self, name: str, one: Memory, text: str) -> None:
@@ -196,9 +205,14 @@ class AgentSync:
         changes: dict[str, Any] = {}
         if note.body != one.content.strip():
             changes["content"] = note.body
-        if note.name and note.name != one.title:
+        # What muisti wrote is not the agent's edit, even if the memory has another title now.
+        known = self.state[name]
+        noted = compose_line(replace(one, title=note.name, summary=note.description), name)
+        title, description = split_line(noted)
+        own_title, own_description = split_line(known.line)
+        if note.name not in ("", one.title) and title != own_title:
             changes["title"] = note.name
-        if note.description not in ("", describe(one)):
+        if note.description not in ("", describe(one)) and description != own_description:
             changes["summary"] = note.description
         try:
             if changes and not self.dry_run:
@@ -207,9 +221,8 @@ class AgentSync:
         except (InvalidMemory, InvalidRequest, Conflict, NotFound) as error:
             self.folder.problems[name] = str(error)
             return
-        before = self.state[name]
         self.state[name] = replace(
-            before, file_hash=hash_text(text), memory_hash=hash_memory(one), written=False
+            known, file_hash=hash_text(text), memory_hash=hash_memory(one), written=False
         )
         if changes:
             reason = "unconfirmed until you confirm it"

@@ -103,9 +103,9 @@ def _read_source(source: Path | None) -> str:
     try:
         return source.read_text("utf-8-sig")
     except OSError as error:
-        raise InvalidRequest("source", str(source), f"cannot be read: {error.strerror}") from error
+        raise InvalidRequest("source", source, f"cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise InvalidRequest("source", str(source), f"is not UTF-8 (byte {error.start})") from error
+        raise InvalidRequest("source", source, f"is not UTF-8 (byte {error.start})") from error
 
 
 def parse_transcript(text: str) -> list[Utterance]:

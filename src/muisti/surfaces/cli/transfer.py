@@ -82,7 +82,7 @@ def export(
             output.write_text(text, encoding="utf-8", newline="")
         except OSError as error:
             reason = f"cannot be written: {error.strerror}"
-            raise InvalidRequest("output", str(output), reason) from error
+            raise InvalidRequest("output", output, reason) from error
         hint = "" if form == "html" else f" Import it with: muisti import {output}"
         if form == "mcp-memory" and output.suffix != ".jsonl":
             hint += f" --from {form}"

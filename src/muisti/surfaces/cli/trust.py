@@ -61,7 +61,7 @@ def _ask(root: Path) -> None:
     """Show what the vault holds and ask. Raises InvalidRequest without a terminal."""
     if not sys.stdin.isatty():
         reason = "asks for confirmation, but stdin is not a terminal; add --yes to confirm"
-        raise InvalidRequest("trust", str(root), reason)
+        raise InvalidRequest("trust", root, reason)
     for line in describe_vault(root):
         click.echo(replace_unprintable(line))
     click.confirm("Trust it?", abort=True)
