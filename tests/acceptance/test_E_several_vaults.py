@@ -88,6 +88,20 @@ def test_E5_what_both_vaults_have_is_found_once(open_own: Open, team: str) -> No
     assert [one.memory.id for one in memory.search("team deploys")] == [own]
 
 
+def test_E5_what_both_vaults_have_is_shown_from_the_own_one(open_own: Open, team: str) -> None:
+    """Also if the other vault gives it a better score, as its words are rarer there."""
+    memory = open_own("../team")
+    own = memory.save(TEAM, project="", importance=0.1)
+    for number in range(20):
+        memory.save(f"Server {number} deploys on Fridays", project="", importance=0.9)
+    results = memory.search("team deploys on Fridays with Ansible", limit=30)
+    assert [one.memory.id for one in results if one.memory.content == TEAM] == [own.id]
+    vaults = {one.memory.id: one.vault for one in results}
+    assert vaults[own.id].endswith("own")
+    scores = [one.score for one in results]
+    assert scores == sorted(scores, reverse=True)
+
+
 def test_E5_a_change_goes_to_the_vault_of_the_memory(
     open_own: Open, team: str, tmp_path: Path
 ) -> None:

@@ -135,11 +135,12 @@ def merge_results(
     named = [replace(one, vault=vault) for vault, results in found for one in results]
     seen: set[tuple[str, str]] = set()
     merged: list[SearchResult] = []
-    for one in sorted(named, key=lambda one: -one.score):
+    for one in named:
         keys = {("id", one.memory.id), ("text", " ".join(one.memory.content.split()))}
         if not keys & seen:
             merged.append(one)
         seen |= keys
+    merged.sort(key=lambda one: -one.score)
     own = found[0][1]
     reasons = dict.fromkeys((*(results.degraded for _, results in found), *problems))
     degraded = "; ".join(filter(None, reasons))
