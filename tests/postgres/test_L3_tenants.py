@@ -204,7 +204,19 @@ def test_L3_a_dropped_tenant_that_is_still_in_use(
         ):
             with pytest.raises(TenantNotFound, match="does not exist, or was dropped"):
                 call()
+    # Nor does the owner add it again by an address that is still in use.
+    with pytest.raises(TenantNotFound, match="does not exist, or was dropped"):
+        Muisti.open(name_tenant(roles.owner, number))
     assert count_rows(roles, number) == {}
+
+
+def test_L3_a_tenant_that_its_address_adds_is_audited(
+    roles: Roles, admin: TenantAdministration
+) -> None:
+    for _ in range(2):
+        Muisti.open(name_tenant(roles.owner, 424_242), embedder="none").close()
+    assert [entry.act for entry in admin.audit("tenant-424242")] == ["add"]
+    assert admin.get("tenant-424242").number == 424_242
 
 
 def test_L3_a_drop_waits_for_writers(roles: Roles, admin: TenantAdministration, name: str) -> None:
@@ -353,7 +365,8 @@ def test_L3_commands(roles: Roles, tmp_path: Path) -> None:
     parse("token", "revoke", made["id"])
     assert "shop" in [one["name"] for one in parse("list")]
     assert "2,000" in muisti("list").stdout
-    with Muisti.open(name_tenant(roles.owner, parse("list")[-1]["number"])) as memory:
+    [number] = [one["number"] for one in parse("list") if one["name"] == "shop"]
+    with Muisti.open(name_tenant(roles.owner, number)) as memory:
         saved = memory.save("The shop opens at nine.")
     assert parse("export", "shop", str(tmp_path / "copy"))["files"] >= 1
     with Muisti.open(tmp_path / "copy") as memory:

@@ -65,7 +65,8 @@ CHANNEL = "muisti_changes"
 """The channel on which every change is announced, with the tenant and who wrote it."""
 
 Cell = Any
-_TENANT = re.compile(r"(?:-c\s*|--)muisti\.tenant=(\S*)")
+_TENANT = re.compile(r"(?:-c\s*|--)muisti\.tenant=((?:\\.|\S)*)")
+"""A backslash is before a space that belongs to the value."""
 
 
 class Transaction:

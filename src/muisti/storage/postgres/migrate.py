@@ -114,7 +114,10 @@ def prepare_schema(
 
 
 def _find_tenant(db: psycopg.Connection, number: int, *, may_add: bool) -> str:
-    """Return the name of a tenant; the owner of the schema adds it if it is new and may_add."""
+    """Return the name of a tenant; the owner of the schema adds it if it is new and may_add.
+
+    One that was dropped is not added again: its address may still be in use. Raises TenantNotFound.
+    """
     with db.transaction():
         db.execute("SELECT set_config('muisti.tenant', %s, true)", (str(number),))
         known = "SELECT name FROM muisti.tenants WHERE tenant = %s"
@@ -123,11 +126,21 @@ def _find_tenant(db: psycopg.Connection, number: int, *, may_add: bool) -> str:
         is_owner = "SELECT has_table_privilege('muisti.tenants', 'INSERT')"
         if not may_add or db.execute(is_owner).fetchone() != (True,):
             raise TenantNotFound()
+        db.execute("SELECT set_config('muisti.admin', 'on', true)")
+        dropped = "SELECT EXISTS (SELECT 1 FROM muisti.audit WHERE about = %s AND act = 'drop')"
+        if db.execute(dropped, (number,)).fetchone() != (False,):
+            raise TenantNotFound()
         name = f"tenant-{number}"
-        db.execute(
+        added = db.execute(
             "INSERT INTO muisti.tenants (tenant, name) VALUES (%s, %s) ON CONFLICT DO NOTHING",
             (number, name),
         )
+        if added.rowcount:
+            db.execute(
+                """INSERT INTO muisti.audit (act, about, tenant_name, details)
+                   VALUES ('add', %s, %s, '{}')""",
+                (number, name),
+            )
         return name
 
 
