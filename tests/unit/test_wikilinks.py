@@ -22,6 +22,9 @@ LINKS = {
     "> ```\n> [[code]]\n> ```\n> [[real]]": [WikiLink("real")],
     "```inline``` [[one]]\n[[two]]": [WikiLink("one"), WikiLink("two")],
     r"\[[escaped]] [[real]]": [WikiLink("real")],
+    "https://x.example/[[no]] (https://x.example)[[a]] [[b|https://y.example]] [u](http://z)[[c]]": [
+        WikiLink("a"), WikiLink("b", "https://y.example"), WikiLink("c"),
+    ],
 }  # fmt: skip
 TAGS = {
     "#one two #two-2, (#three/four) #ÄäÖ": ["one", "two-2", "three/four", "ÄäÖ"],

@@ -17,6 +17,10 @@ _CODE = re.compile(r"(?<!`)(`+)(?!`)")
 _URL = re.compile(r"\b[a-zA-Z][a-zA-Z0-9+.-]{1,15}://\S+|<[^<>\s]*>")
 _TARGET = re.compile(r"\]\(([^()\n]{0,500})\)")
 WIKILINK = re.compile(r"(?<!\\)(!?)\[\[([^\[\]\n]{1,400})\]\]")
+_URL_OR_WIKILINK = re.compile(
+    rf"\b[a-zA-Z][a-zA-Z0-9+.-]{{1,15}}://[^\s<>()\]\"]+|{WIKILINK.pattern}"
+)
+"""The first of both, so that a URL in a wikilink's label does not hide the wikilink."""
 _TAG = re.compile(r"(?:^|(?<=[\s(\[{,;]))#([^\W\d_][\w/-]{0,99})")
 _HEX = re.compile(r"[0-9a-fA-F]+\Z")
 _HEX_LENGTHS = (3, 4, 6, 8)
@@ -37,7 +41,9 @@ def find_wikilinks(text: str) -> list[WikiLink]:
         return []
     found: dict[str, WikiLink] = {}
     for line in _iterate_text(text):
-        for match in WIKILINK.finditer(line):
+        for match in _URL_OR_WIKILINK.finditer(line):
+            if match[2] is None:
+                continue  # a URL
             link = to_wikilink(match)
             if link.target:  # else it leads to a heading of the same note
                 found.setdefault(link.target, link)
