@@ -126,3 +126,18 @@ def test_J7_names_that_a_memory_cannot_have_are_cleaned_or_kept(
     assert by_title(memory)["Two lines"].keywords == ("a b",)
     assert memory.import_from(notes).existing == len(expected)
     assert memory.verify(deep=True).ok
+
+
+def test_J7_blocks_of_several_agents_of_letta_keep_their_owners(
+    memory: Muisti, tmp_path: Path
+) -> None:
+    agents = [{"name": "Sam", "block_ids": ["1", "3"]}, {"name": "Kim", "block_ids": ["2", "3"]}]
+    blocks = [{"id": "1", "label": "persona", "value": "I am Sam"},
+              {"id": "2", "label": "persona", "value": "I am Kim"},
+              {"id": "3", "label": "human", "value": "Anna"}]  # fmt: skip
+    document = {"agents": agents, "blocks": blocks, "tools": [{"name": "t"}]}
+    report = memory.import_from(dump(tmp_path / "team.af", document))
+    assert (report.imported, report.left_out, add_up(report)) == (3, {"tools": 1}, True)
+    found = {one.title: one.agent for one in memory.list()}
+    assert found == {"persona (Sam)": "Sam", "persona (Kim)": "Kim", "human (shared)": ""}
+    assert "agents:\n  - Sam\n  - Kim\n" in read_file(memory, "human (shared)")

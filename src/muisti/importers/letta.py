@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from muisti.errors import ImportFailed
@@ -22,7 +23,9 @@ from muisti.ports import (
 from muisti.remember.import_values import to_extra
 
 _BLOCK = ("value", "label", "id")
-_OTHERS = ("files", "sources", "groups", "mcp_servers", "skills")
+SHARED = "shared"
+"""The owner of a block that no agent or several have."""
+_OTHERS = ("files", "sources", "groups", "mcp_servers", "skills", "tools")
 """Parts of a file with several agents that are not memories. They are counted in the report."""
 
 
@@ -46,8 +49,13 @@ def load(source: Source, _: MemoryCodec) -> Iterator[ImportItem]:
     if "agents" not in parsed and "core_memory" not in parsed:
         reason = "`agents` and `core_memory` are missing; the format may have changed"
         raise ImportFailed(f"{source.shown}: {reason}")
-    yield from _read_blocks(source, shared, "shared")
-    for key in _OTHERS:
+    owners: dict[str, list[str]] = defaultdict(list)
+    for number, agent in enumerate(agents or (), start=1):
+        ids = agent.get("block_ids") if isinstance(agent, Mapping) else None
+        for id_ in ids if isinstance(ids, list) else ():
+            owners[str(id_)].append(str(agent.get("name") or f"agent {number}"))
+    yield from _read_blocks(source, shared, SHARED, owners)
+    for key in _OTHERS if "agents" in parsed else ():
         items = parsed.get(key)
         if isinstance(items, list) and items:
             reason = key.replace("_", " ")
@@ -61,12 +69,15 @@ def load(source: Source, _: MemoryCodec) -> Iterator[ImportItem]:
         for key in ("core_memory", "memory_blocks"):
             yield from _read_blocks(source, agent.get(key), name)
         yield from read_messages(source, where, name, agent)
-        tools = agent.get("tools") or agent.get("tool_ids")
+        tools = agent.get("tools")
         if isinstance(tools, list) and tools:
             yield SkippedItem(where, "tools", len(tools), expected=True)
 
 
-def _read_blocks(source: Source, blocks: object, owner: str) -> Iterator[ImportItem]:
+def _read_blocks(
+    source: Source, blocks: object, owner: str, owners: Mapping[str, Sequence[str]] | None = None
+) -> Iterator[ImportItem]:
+    """Yield the memories of blocks. Owners: the names of the agents that have a block, by ID."""
     if blocks is not None and not isinstance(blocks, list):
         yield SkippedItem(f"{source.shown}, blocks of {owner}", "must be a list")
         return
@@ -79,17 +90,22 @@ def _read_blocks(source: Source, blocks: object, owner: str) -> Iterator[ImportI
             yield SkippedItem(where, "empty blocks", expected=True)
         else:
             label = str(block.get("label") or "memory")
+            having = (owners or {}).get(str(block.get("id")), ())
+            own = having[0] if len(having) == 1 else owner
+            extra = to_extra(block, _BLOCK)
+            if len(having) > 1:
+                extra["agents"] = tuple(having)
             yield ImportedMemory(
                 Draft(
                     content=text,
-                    title=f"{label} ({owner})"[:300],
+                    title=f"{label} ({own})"[:300],
                     keywords=(label[:300],),
-                    agent="" if owner == "shared" else owner[:200],
+                    agent="" if own == SHARED else own[:200],
                     source="letta",
                 ),
                 key=f"{source.identity}: {block.get('id') or f'{owner}/{label}'}",
                 where=where,
-                extra=to_extra(block, _BLOCK),
+                extra=extra,
             )
 
 
