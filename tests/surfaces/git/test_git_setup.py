@@ -165,8 +165,9 @@ def test_B5_a_memory_that_both_deleted_is_in_the_trash_once(tmp_path: Path) -> N
     cli = Cli(one, tmp_path)
     said = cli.run("git", "resolve").stdout
     assert said.count("Resolved: ") == 2
-    assert "No conflicts left" in said
+    assert "No conflicts left; `git commit` finishes the merge." in said
     git(one, "commit", "-q", "-m", "Merge")
+    assert cli.run("git", "resolve").stdout == "No conflicts left.\n", "no merge is under way"
     assert len(list((one / ".trash/facts").iterdir())) == 2
     with open_vault(one, clock) as vault:
         assert vault.verify().ok

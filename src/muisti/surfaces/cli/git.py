@@ -52,6 +52,7 @@ def resolve(vault: str | None, as_json: bool) -> None:
     Git hands a merge driver only files that both sides have at one place. A memory that both sides
     deleted stays in the trash once. Conflicts in texts are listed and left to you.
     """
+    from muisti.surfaces.git.repository import run_git
     from muisti.surfaces.git.resolve import resolve_conflicts
 
     root = _find_own_vault(vault)
@@ -64,7 +65,9 @@ def resolve(vault: str | None, as_json: bool) -> None:
     for path in left:
         click.echo(replace_unprintable(f"Conflict: {path}"))
     if not left:
-        click.echo("No conflicts left; `git commit` finishes the merge.")
+        merged = run_git(root, "rev-parse", "--quiet", "--verify", "MERGE_HEAD", allowed=(0, 1))
+        finish = "; `git commit` finishes the merge" if merged else ""
+        click.echo(f"No conflicts left{finish}.")
 
 
 @git.command(
