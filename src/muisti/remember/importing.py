@@ -277,7 +277,7 @@ class _Import:
         text = (memory.content_hash, memory.valid_from, memory.valid_until, *memory.place)
         known = self._planned.get(text) if stored is None else stored
         if known is not None and not item.extra:
-            # A title that was derived from the text is no name of its own.
+            # A title that was derived from the text adds nothing to it.
             derived = derive_title(memory.content)
             adds_nothing = (
                 (memory.title in (known.title, derived) or known.title == derived)

@@ -1,7 +1,8 @@
 """Connections behind a pooler, such as PgBouncer.
 
 A pooler in transaction mode may give each transaction another session of the server. Prepared
-statements, LISTEN, session settings and session locks then belong to whoever gets the session next.
+statements, LISTEN, session settings and session locks then belong to the client that gets the
+session next.
 """
 
 from __future__ import annotations
