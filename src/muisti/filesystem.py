@@ -112,10 +112,10 @@ class FileSystem:
         """Set the permissions of a file."""
         os.chmod(name, mode, dir_fd=folder)
 
-    def scandir(self, folder: int | str) -> Iterator[os.DirEntry[str]]:
-        """Yield the entries of a folder."""
+    def scandir(self, folder: int | str) -> list[os.DirEntry[str]]:
+        """Return the entries of a folder."""
         with os.scandir(folder) as entries:
-            yield from entries
+            return list(entries)
 
     def sync(self, fd: int) -> None:
         """Write a file's bytes to the disk, past its cache where the system needs to be told."""
@@ -272,11 +272,11 @@ class Tree:
             if folder is None:
                 if names:
                     _check_folder(system.lstat(name), names)
-                yield list(system.scandir(name))
+                yield system.scandir(name)
                 return
             fd = _open_folder(name, folder, names, os.O_RDONLY)
         try:
-            yield list(system.scandir(fd))
+            yield system.scandir(fd)
         finally:
             os.close(fd)
 

@@ -7,26 +7,34 @@ from __future__ import annotations
 import os
 import shutil
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from muisti import Muisti
 from muisti.errors import IndexCorrupt, VaultFull
-from muisti.storage.files.vault import LoadedFile
+from muisti.storage.files.sync import reconciler
+from muisti.storage.files.vault import FileVault, LoadedFile, compare_files
 from tests.conftest import Opener, file_store
 
 
 def looks(memory: Muisti, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Each time that all files are walked through from here on."""
     walked: list[str] = []
-    scan = file_store(memory).vault.scan
+    vault = file_store(memory).vault
+    scan = vault.scan
 
-    def noted(*where: str) -> object:
+    def noted_scan(*where: str) -> object:
         walked.append("scan")
         return scan(*where)
 
-    monkeypatch.setattr(file_store(memory).vault, "scan", noted)
+    def noted_compare(vault: FileVault, settled: Mapping[str, tuple[int, int, int]]) -> object:
+        walked.append("compare")
+        return compare_files(vault, settled)
+
+    monkeypatch.setattr(vault, "scan", noted_scan)
+    monkeypatch.setattr(reconciler, "compare_files", noted_compare)
     return walked
 
 

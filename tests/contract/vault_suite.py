@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from muisti.errors import BrokenFile, Conflict, InvalidMemory
 from muisti.model import Memory
-from muisti.storage.files.vault import FileVault
+from muisti.storage.files.vault import FileVault, compare_files
 from tests.tiers import amount
 from tests.unit.making import NOON, a_memory
 from tests.unit.test_memory_codec import memories
@@ -319,6 +319,20 @@ class VaultContract:
         for path in wanted | others:
             raw.put(path, b"x")
         assert {path for path, _ in vault.scan()} == wanted
+
+    def test_a_comparison_tells_unchanged_files_from_others(
+        self, vault: FileVault, raw: Bytes
+    ) -> None:
+        names = ("notes/a.md", "notes/b.md", "notes/sub/ä.md", ".trash/notes/c.md", "notes/d.txt")
+        for path in names:
+            raw.put(path, b"x")
+        known = dict(vault.scan())
+        settled: dict[str, tuple[int, int, int]] = {**known, "notes/gone.md": (1, 2, 3)}
+        settled["notes/b.md"] = known["notes/b.md"]._replace(size=7)
+        del settled[".trash/notes/c.md"]
+        same, others = compare_files(vault, settled)
+        assert sorted(same) == ["notes/a.md", "notes/sub/ä.md"]
+        assert others == {path: known[path] for path in ("notes/b.md", ".trash/notes/c.md")}
 
     def test_front_matter_follows_a_person_who_moves_a_file(
         self, vault: FileVault, raw: Bytes

@@ -6,7 +6,6 @@ import errno
 import os
 import stat
 import unicodedata
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -79,7 +78,7 @@ class Folding(Plain):
     def chmod(self, name: str, mode: int, folder: int | None = None) -> None:
         super().chmod(self.find(name), mode, folder)
 
-    def scandir(self, folder: int | str) -> Iterator[os.DirEntry[str]]:
+    def scandir(self, folder: int | str) -> list[os.DirEntry[str]]:
         return super().scandir(self.find(str(folder)))
 
 

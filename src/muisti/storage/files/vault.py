@@ -371,21 +371,44 @@ def read_many(vault: FileVault, settings: Settings, paths: Sequence[str]) -> dic
     }
 
 
+def compare_files(
+    vault: FileVault, settled: Mapping[str, tuple[int, int, int]]
+) -> tuple[list[str], dict[str, FileStat]]:
+    """Scan all files: return the paths of those that have these stats, and the other files.
+
+    Most files are unchanged, so they get no objects.
+    """
+    same: list[str] = []
+    others: dict[str, FileStat] = {}
+    with disk_errors(vault.root):
+        for unchanged, files in compare_folder(vault.tree, "", settled):
+            same += unchanged
+            others.update(files)
+    return same, others
+
+
 def scan_folder(tree: Tree, folder: str) -> Iterator[tuple[str, FileStat]]:
     """Yield every Markdown file below a folder. Links are not followed."""
+    for _, files in compare_folder(tree, folder, {}):
+        yield from files
+
+
+def compare_folder(
+    tree: Tree, folder: str, settled: Mapping[str, tuple[int, int, int]]
+) -> Iterator[tuple[list[str], list[tuple[str, FileStat]]]]:
+    """Yield the Markdown files of a folder and of each below it, as `compare_files` does."""
     folders = []
+    same = []
     files = []
     prefix = f"{folder}/" if folder else ""
     try:
         with tree.scan(folder) as entries:
-            if prefix and any(entry.name == SETTINGS_FILE for entry in entries):
-                return  # a vault of its own
-            for entry in entries:
+            entries.reverse()
+            while entries:
+                entry = entries.pop()  # an entry keeps its status: thousands take megabytes
                 name = entry.name
-                if entry.is_dir(follow_symlinks=False):
-                    if may_hold_memories(name, top=not prefix):
-                        folders.append(prefix + tree.make_known_name(folder, name))
-                elif name.endswith(".md") and name[0] != ".":
+                is_folder = entry.is_dir(follow_symlinks=False)
+                if not is_folder and name.endswith(".md") and name[0] != ".":
                     try:
                         status = entry.stat(follow_symlinks=False)
                     except FileNotFoundError:
@@ -394,16 +417,26 @@ def scan_folder(tree: Tree, folder: str) -> Iterator[tuple[str, FileStat]]:
                     if not path.isascii():
                         known = name if name.isascii() else tree.make_known_name(folder, name)
                         path = escape_path(prefix + known)
-                    files.append((path, make_file_stat(status)))
+                    seen = settled.get(path)
+                    if seen != (status.st_size, status.st_mtime_ns, status.st_ino):
+                        now = make_file_stat(status)  # clamps a time that is out of range
+                        if now != seen:
+                            files.append((path, now))
+                            continue
+                    same.append(path)
+                elif prefix and name == SETTINGS_FILE:
+                    return  # a vault of its own
+                elif is_folder and may_hold_memories(name, top=not prefix):
+                    folders.append(prefix + tree.make_known_name(folder, name))
     except (FileNotFoundError, NotADirectoryError):
         if not prefix:
             raise
         return  # removed meanwhile
     except UnsafeFile:
         return  # replaced by a link, which `verify` reports
-    yield from files
+    yield same, files
     for below in folders:
-        yield from scan_folder(tree, below)
+        yield from compare_folder(tree, below, settled)
 
 
 def may_hold_memories(name: str, *, top: bool) -> bool:

@@ -37,8 +37,11 @@ def read_settled(
     is_settled = "memory_id IS NOT NULL AND seen_ns - mtime_ns >= ?1"
     rows = fetch(db, f"SELECT path, size, mtime_ns, inode FROM seen WHERE {is_settled}", (tick_ns,))
     settled = {path: (size, mtime, inode) for path, size, mtime, inode in rows}
+    [(total,)] = fetch(db, "SELECT count(*) FROM seen")
+    if total == len(settled):
+        return settled, {}
     others = fetch(db, f"SELECT path FROM seen WHERE ({is_settled}) IS NOT TRUE", (tick_ns,))
-    return settled, read_seen(db, [path for (path,) in others]) if others else {}
+    return settled, read_seen(db, [path for (path,) in others])
 
 
 _VALID_TYPES = {(str, int, str), (str, int, type(None))}

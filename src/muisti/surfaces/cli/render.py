@@ -66,6 +66,8 @@ _AFTER_TITLE = "*_`~)]”’\"'.!?。！？:：…"
 
 def replace_unprintable(text: str) -> str:
     """Replace control characters, so that a memory's text cannot control the terminal."""
+    if text.isprintable():
+        return text
     return "".join(
         char if char.isprintable() or char in _ALLOWED else "\N{REPLACEMENT CHARACTER}"
         for char in text

@@ -22,6 +22,8 @@ from muisti.ports import ChangeSet
 from muisti.storage.files.sync.batch import has_missing, record_missing
 from muisti.storage.files.sync.differences import TICK_NS, is_changed
 from muisti.storage.files.sync.sources import Listing, Sources
+from muisti.storage.files.vault import compare_files
+from muisti.storage.sync_state import FileStat
 
 if TYPE_CHECKING:
     from muisti.model import DocumentSource, VerifyReport
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
     from muisti.storage.files.store import FileStore
     from muisti.storage.files.sync.reconcile import Reconciliation
     from muisti.storage.files.vault import LoadedFile
-    from muisti.storage.sync_state import FileStat, IndexState
+    from muisti.storage.sync_state import IndexState, SeenFile
 
 log = logging.getLogger("muisti")
 MANY_FILES = 10_000
@@ -88,10 +90,12 @@ class FileReconciler:
         files: dict[str, FileStat] | None = None
         listing: Listing | None = None
         if not self._needs_recovery():
-            files = dict(self._store.vault.scan())
+            settled, others = self._index.settled(TICK_NS)
+            same, files = compare_files(self._store.vault, settled)
             listing = self._make_sources(self._index).list_files()
-            if not self._has_changes(files, listing):
+            if len(same) == len(settled) and not self._has_changes(files, others, listing):
                 return SyncReport(problems=tuple(self._index.problems()))
+            files |= {path: FileStat(*settled[path]) for path in same}
         with self._store.lock(timeout):
             try:
                 self._store.vault.recover()
@@ -127,18 +131,19 @@ class FileReconciler:
     def _needs_recovery(self) -> bool:
         return self._index.stale or self._store.vault.has_incomplete_writes()
 
-    def _has_changes(self, files: dict[str, FileStat], listing: Listing) -> bool:
-        settled, others = self._index.settled(TICK_NS)
-        if len(settled) + len(others) != len(files) or has_missing(self._index):
+    def _has_changes(
+        self, files: dict[str, FileStat], known: dict[str, SeenFile], listing: Listing
+    ) -> bool:
+        """Return whether anything but the settled files has changed."""
+        if len(files) != len(known) or has_missing(self._index):
             return True
-        unsettled = [path for path, stat in files.items() if settled.get(path) != stat]
-        for path in unsettled:
-            stat, known = files[path], others.get(path)
-            if known is None or is_changed(known, stat):
+        for path, stat in files.items():
+            seen = known.get(path)
+            if seen is None or is_changed(seen, stat):
                 return True
             from muisti.storage.files.sync.reconcile import is_memory_now  # reads the file
 
-            if is_memory_now(self._store, path, known):
+            if is_memory_now(self._store, path, seen):
                 return True
         delta = self._store.journal.read(self._index.journal_offsets())
         if delta.events or delta.restarted or delta.problems:
