@@ -18,6 +18,7 @@ from muisti.errors import (
     VaultNotFound,
 )
 from muisti.locations import find_database
+from muisti.logs import get_log
 from muisti.ports.services import Services
 from muisti.roles import ROLES
 from muisti.settings import IN_MEMORY, Settings, ValueOrList, find_vault, is_foreign, load_settings
@@ -26,8 +27,6 @@ from muisti.storage.files.index_folder import copy_index, is_writable, make_inde
 from muisti.trust import is_trusted, note_use, record_creation
 
 if TYPE_CHECKING:
-    import logging
-
     from muisti.engine import Muisti
     from muisti.engine.reader import Reader
     from muisti.engine.search import Search
@@ -369,7 +368,7 @@ class FilesBackEnd(BackEnd):
                 except (VaultBusy, VaultFull) as error:
                     # The other process indexes what it writes; a full disk can still be read.
                     self.index.stale = True
-                    _get_log().info("edited files are picked up later: %s", error)
+                    get_log().info("edited files are picked up later: %s", error)
         except IndexCorrupt:
             self.store.repair()
         if not self.writable:
@@ -380,7 +379,7 @@ class FilesBackEnd(BackEnd):
 
                 Muisti(self.services, self._root).core_init(text, user="")
         except MuistiError as error:
-            _get_log().warning("core memory is not filled from USER.md: %s", error)
+            get_log().warning("core memory is not filled from USER.md: %s", error)
 
     @cached_property
     def _database(self) -> Database:
@@ -459,12 +458,6 @@ class FilesBackEnd(BackEnd):
         from muisti.storage.sqlite.vectors import SqliteVectors
 
         return SqliteVectors(self._database, self.services.settings.vector_index)
-
-
-def _get_log() -> logging.Logger:
-    import logging  # slow to import, and hooks log nothing
-
-    return logging.getLogger("muisti")
 
 
 def identify_folder(root: Path) -> int:

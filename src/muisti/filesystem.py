@@ -477,12 +477,12 @@ def is_occupied(path: Path) -> bool:
         return False
 
 
-_RESERVED = re.compile(r"(?i)(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³]|conin\$|conout\$)(\.|\Z)")
+_RESERVED = r"(?i)(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³]|conin\$|conout\$)(\.|\Z)"
 
 
 def is_portable_name(name: str) -> bool:
     """Return whether every file system can have a file or folder of this name."""
-    return not _RESERVED.match(name.strip()) and not name.endswith((".", " "))
+    return not re.match(_RESERVED, name.strip()) and not name.endswith((".", " "))
 
 
 def fold_name(name: str) -> str:

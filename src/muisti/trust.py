@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from muisti.errors import MuistiError
+from muisti.logs import get_log
 from muisti.settings import SETTINGS_FILE, get_data_folder, get_own_vault
 
 if TYPE_CHECKING:
@@ -133,6 +134,4 @@ def _warn(what: str) -> Iterator[None]:
     try:
         yield
     except (MuistiError, OSError) as error:
-        import logging  # slow to import, and hooks log nothing
-
-        logging.getLogger("muisti").warning("%s: %s", what, error)
+        get_log().warning("%s: %s", what, error)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
@@ -89,7 +88,7 @@ class StatisticsContract:
     ) -> None:
         clock.at = now
         mine = [
-            replace(event, memory_ids=(memory.id,))
+            event._replace(memory_ids=(memory.id,))
             for event in (Event("saved", memory.created_at), *events)
         ]
         remove(index, 1)

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from slugify import slugify
 
-from muisti.model import Event, Filter, Kind, Sector, SessionAction, Signal
+from muisti.model import Filter, Kind, Problem, Sector, SessionAction, Signal, SyncReport
 from muisti.model.jsonable import to_jsonable
 from muisti.settings import Settings
 from muisti.storage.files.file_names import MAX_BYTES, make_file_name, make_slug
@@ -92,13 +92,14 @@ def test_file_names(fields: dict[str, Any], path: str) -> None:
         (frozenset(("a",)), ["a"]),
         (Signal("n", None, 0.5), {"name": "n", "rank": None, "score": 0.5, "note": ""}),
         (
-            Event("n", NOON, ("a",)),
+            SyncReport(changed=2, problems=(Problem("a", "b"),)),
             {
-                "name": "n",
-                "at": "2026-03-10T12:00:00Z",
-                "memory_ids": ["a"],
-                "session_id": None,
-                "data": {},
+                "added": 0,
+                "changed": 2,
+                "moved": 0,
+                "removed": 0,
+                "missing": 0,
+                "problems": [{"path": "a", "reason": "b"}],
             },
         ),
     ],

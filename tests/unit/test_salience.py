@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -198,7 +197,7 @@ def test_strength_has_a_floor_and_a_cap(trace: Trace, now: timedelta) -> None:
 def test_the_sectors_keep_their_order(trace: Trace, now: timedelta) -> None:
     by_rate = sorted(RATES, key=lambda sector: RATES[sector])
     found = [
-        compute_salience(replace(trace, rate=RATES[sector], decay_per_day=None), NOON + now)
+        compute_salience(trace._replace(rate=RATES[sector], decay_per_day=None), NOON + now)
         for sector in by_rate
     ]
     assert found == sorted(found, reverse=True)
@@ -207,14 +206,14 @@ def test_the_sectors_keep_their_order(trace: Trace, now: timedelta) -> None:
 @given(traces(), SPAN, ANY_SHARE)
 def test_what_is_more_important_fades_less(trace: Trace, now: timedelta, other: float) -> None:
     less, more = sorted((trace.importance, other))
-    assert compute_salience(replace(trace, importance=less), NOON + now) <= compute_salience(
-        replace(trace, importance=more), NOON + now
+    assert compute_salience(trace._replace(importance=less), NOON + now) <= compute_salience(
+        trace._replace(importance=more), NOON + now
     )
 
 
 @given(traces(), SPAN, st.integers(0, 10**6))
 def test_more_uses_never_make_it_weaker(trace: Trace, now: timedelta, more: int) -> None:
-    often = replace(trace, access_count=trace.access_count + more)
+    often = trace._replace(access_count=trace.access_count + more)
     assert (
         compute_salience(trace, NOON + now)
         <= compute_salience(often, NOON + now)
@@ -225,8 +224,8 @@ def test_more_uses_never_make_it_weaker(trace: Trace, now: timedelta, more: int)
 @given(traces(), traces(), SPAN)
 def test_what_was_stronger_stays_stronger(trace: Trace, other: Trace, now: timedelta) -> None:
     weaker, stronger = sorted((trace.salience, other.salience))
-    assert compute_salience(replace(trace, salience=weaker), NOON + now) <= compute_salience(
-        replace(trace, salience=stronger), NOON + now
+    assert compute_salience(trace._replace(salience=weaker), NOON + now) <= compute_salience(
+        trace._replace(salience=stronger), NOON + now
     )
 
 
@@ -299,7 +298,7 @@ def test_a_kind_of_its_own_decay_fades_after_seven_idle_days(
     trace = Trace(salience=1.0, weighed_at=NOON, decay_per_day=0.9)
     assert compute_salience(trace, NOON + days_lain * DAY) == pytest.approx(expected)
     assert compute_salience(
-        replace(trace, used_at=NOON + 3 * DAY), NOON + (3 + days_lain) * DAY
+        trace._replace(used_at=NOON + 3 * DAY), NOON + (3 + days_lain) * DAY
     ) == pytest.approx(expected)
 
 

@@ -62,7 +62,7 @@ def project_events(
     for event in events:
         counted = event
         if decayed_at is not None and event.at < decayed_at < event.at + _DAY:
-            counted = replace(event, at=decayed_at)  # the clock was set back since that decay
+            counted = event._replace(at=decayed_at)  # the clock was set back since that decay
         for memory_id in event.memory_ids:
             usage[memory_id] = fold_event(usage.get(memory_id, Usage()), counted, grace_days)
         if event.session_id is not None:
@@ -108,7 +108,7 @@ def remove_from_event(event: Event, removal: Removal) -> Event | None:
     if event.session_id in removal.sessions and (is_session_event or removal.hard):
         if is_session_event or not event.memory_ids:
             return None
-        event = replace(event, session_id=None)
+        event = event._replace(session_id=None)
     if not removal.hard:
         return event
     conversation = event.data.get("conversation")
@@ -124,7 +124,7 @@ def remove_from_event(event: Event, removal: Removal) -> Event | None:
     if not removal.memories & set(event.memory_ids):
         return event
     left = tuple(id_ for id_ in event.memory_ids if id_ not in removal.memories)
-    return replace(event, memory_ids=left) if left else None
+    return event._replace(memory_ids=left) if left else None
 
 
 def assign_messages(messages: Sequence[Message], events: Sequence[Event]) -> list[Message]:

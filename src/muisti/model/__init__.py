@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         Message,
         Utterance,
     )
+    from muisti.model.core_memory import CoreMemory
     from muisti.model.details import (
         CompactResult,
         Explanation,
@@ -21,7 +22,9 @@ if TYPE_CHECKING:
         HistoryEntry,
         UnresolvedLink,
     )
-    from muisti.model.documents import DocumentSource, IndexedDocument
+    from muisti.model.document_sources import DocumentSource
+    from muisti.model.documents import IndexedDocument
+    from muisti.model.draft import Draft
     from muisti.model.journal import (
         Event,
         EventName,
@@ -31,8 +34,6 @@ if TYPE_CHECKING:
         CORE_SECTIONS,
         KINDS,
         RATES,
-        CoreMemory,
-        Draft,
         EntryType,
         Kind,
         Link,
@@ -70,11 +71,13 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "conversations": "ROLES SESSION_BREAK Conversation Exchange Extracted Message Utterance",
-    "documents": "DocumentSource IndexedDocument",
+    "core_memory": "CoreMemory",
+    "document_sources": "DocumentSource",
+    "documents": "IndexedDocument",
+    "draft": "Draft",
     "journal": "Event EventName Usage",
     "memory": (
-        "CORE_SECTIONS KINDS RATES CoreMemory Draft EntryType Kind Link LinkSource LinkType Memory"
-        " Sector Tier"
+        "CORE_SECTIONS KINDS RATES EntryType Kind Link LinkSource LinkType Memory Sector Tier"
     ),
     "problems": "Problem SyncReport",
     "reports": (

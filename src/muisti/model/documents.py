@@ -9,22 +9,6 @@ VERSION_LENGTH = 16
 
 
 @dataclass(frozen=True, slots=True)
-class DocumentSource:
-    """A Markdown file, or a folder of them, that is indexed where it is."""
-
-    path: str
-    """Relative to the vault if it is inside, else absolute."""
-    source: str
-    """The source of its search results; empty: the name of each file."""
-    project: str = ""
-    trusted: bool = False
-    documents: int = 0
-    """How many files were found in it."""
-    user: str = ""
-    """The user who sees it; empty: all."""
-
-
-@dataclass(frozen=True, slots=True)
 class IndexedDocument:
     """A Markdown file that is indexed where it is."""
 

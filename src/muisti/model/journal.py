@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from muisti.model.sessions import Session
@@ -52,15 +51,17 @@ class EventName(StrEnum):
     """A conversation got a project and a user."""
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
-    """One line of the journal: what happened, as far as no file records it."""
+class Event(NamedTuple):
+    """One line of the journal: what happened, as far as no file records it.
+
+    A tuple, as `Usage`: there are many, and a search records one.
+    """
 
     name: str
     at: datetime
     memory_ids: tuple[str, ...] = ()
     session_id: str | None = None
-    data: Mapping[str, str | int | float | None] = field(default_factory=dict)
+    data: Mapping[str, str | int | float | None] = {}
 
 
 def make_start_event(
@@ -91,8 +92,7 @@ def make_use_events(session: Session | None, at: datetime) -> list[Event]:
     return [Event(EventName.USED, at, (), session.id)]
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(NamedTuple):
     """What the journal says about one memory: its salience and how it was used."""
 
     salience: float | None = None

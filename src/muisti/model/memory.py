@@ -1,4 +1,4 @@
-"""Memories, links, core memory, and the description of a memory's fields."""
+"""Memories, links, and the description of a memory's fields."""
 
 from __future__ import annotations
 
@@ -412,48 +412,5 @@ VERSIONED = tuple(field.name for field in FIELDS if field.versioned)
 PLACE = tuple(field.name for field in FIELDS if field.place)
 """The fields in which duplicates must agree."""
 _read_place = attrgetter(*PLACE)
-
-
 CORE_SECTIONS = ("user", "agent")
-
-
-@dataclass(frozen=True, slots=True)
-class CoreMemory:
-    """Short entries at the top of every context: facts about the user, rules for the agent."""
-
-    user: Mapping[str, str]
-    agent: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Draft:
-    """A memory to save, before it is validated and completed. None: muisti infers it."""
-
-    content: str
-    title: str | None = None
-    aliases: tuple[str, ...] = ()
-    kind: str | None = None
-    sector: str | None = None
-    tier: str | None = None
-    project: str | None = None
-    user: str | None = None
-    agent: str | None = None
-    session_id: str | None = None
-    conversation: str = ""
-    from_message: str = ""
-    to_message: str = ""
-    source: str = "user"
-    summary: str = ""
-    keywords: tuple[str, ...] = ()
-    categories: tuple[str, ...] = ()
-    files: tuple[str, ...] = ()
-    importance: float | None = None
-    salience: float | None = None
-    created_at: datetime | None = None
-    valid_from: datetime | None = None
-    valid_until: datetime | None = None
-    pinned: bool = False
-    trusted: bool = True
-    links: tuple[Link, ...] = ()
-    id: str | None = None
-    """Only for imports, which keep the ID that a memory already has."""
+"""The parts of core memory: facts about the user, and rules for the agent."""

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 import operator
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 
 from muisti.model import RATES, EventName, Sector
 
@@ -27,8 +26,7 @@ PROTECTION, MOST_PROTECTION = 0.02, 0.1
 _HOUR = timedelta(hours=1)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trace:
+class Trace(NamedTuple):
     """Everything besides the current time that a memory's salience depends on."""
 
     salience: float
@@ -107,8 +105,7 @@ class Arithmetic(Protocol[T]):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Factors(Generic[T]):
+class Factors(NamedTuple, Generic[T]):
     """Inputs of the salience formula, as numbers or as SQL. Times are whole hours, in days."""
 
     salience: T
@@ -225,17 +222,15 @@ def fold_event(usage: Usage, event: Event, grace_days: float = IDLE_DAYS) -> Usa
     if event.name == EventName.DEEMPHASIZED:
         return _set_salience(usage, event)
     if event.name == EventName.SAVED:
-        return replace(
-            usage,
+        return usage._replace(
             touched_at=_later(usage.touched_at, event.at),
             first_used=None,
             saved_at=usage.saved_at or event.at,
         )
     if event.name == EventName.EDITED:
-        return replace(usage, edited_at=_later(usage.edited_at, event.at))
+        return usage._replace(edited_at=_later(usage.edited_at, event.at))
     if event.name == EventName.IMPORTED:
-        return replace(
-            _set_salience(usage, event),
+        return _set_salience(usage, event)._replace(
             access_count=parse_count(event.data.get("access_count"), usage.access_count),
         )
     return usage
@@ -249,7 +244,7 @@ def parse_count(value: object, otherwise: int = 0) -> int:
 
 
 def _record_access(usage: Usage, at: datetime, grace_days: float) -> Usage:
-    return replace(_record_use(usage, at, grace_days), access_count=usage.access_count + 1)
+    return _record_use(usage, at, grace_days)._replace(access_count=usage.access_count + 1)
 
 
 def _record_use(usage: Usage, at: datetime, grace_days: float) -> Usage:
@@ -257,8 +252,7 @@ def _record_use(usage: Usage, at: datetime, grace_days: float) -> Usage:
     times = [time for time in (usage.touched_at, usage.last_accessed) if time is not None]
     idle = max(0.0, count_days(max(times, default=at), at) - grace_days)
     first = usage.first_used or (at if usage.touched_at is None else None)
-    return replace(
-        usage,
+    return usage._replace(
         last_accessed=_later(usage.last_accessed, at),
         idle_days=usage.idle_days + idle,
         first_used=first,
@@ -274,8 +268,7 @@ def _set_salience(usage: Usage, event: Event) -> Usage:
         or not 0 <= salience <= 1
     ):
         return usage
-    return replace(
-        usage,
+    return usage._replace(
         salience=float(salience),
         touched_at=_later(usage.touched_at, event.at),
         idle_days=0.0,

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from muisti.model import Event, Memory, Message
     from muisti.ports.store import StoredVersion, Update
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChangeSet:
-    """One change of the store. It is written in the order of these fields, the events last."""
+class ChangeSet(NamedTuple):
+    """One change of the store. It is written in the order of these fields, the events last.
+
+    A tuple, as `Committed`: every search makes one, and a dataclass is slow to define.
+    """
 
     created: Sequence[Memory] = ()
-    extra: Mapping[str, Mapping[str, str | tuple[str, ...]]] = field(default_factory=dict)
+    extra: Mapping[str, Mapping[str, str | tuple[str, ...]]] = MappingProxyType({})
     """Further front-matter keys of created memories, by ID. A store without files drops them."""
     merged: Sequence[tuple[Memory, str]] = ()
     """Texts to keep beside the memory with this ID."""
@@ -30,7 +32,7 @@ class ChangeSet:
     """IDs of memories to delete permanently: with all versions, archived copies and index rows."""
     dropped: Sequence[StoredVersion] = ()
     """Versions and merged texts to delete."""
-    core: Mapping[str, Mapping[str, str | None]] = field(default_factory=dict)
+    core: Mapping[str, Mapping[str, str | None]] = MappingProxyType({})
     """Core memory entries by section; None removes one."""
     core_user: str = ""
     """Whose core memory `core` changes; empty: the vault's."""
@@ -41,8 +43,7 @@ class ChangeSet:
     """Whether events are synced to disk before `commit` returns. Memories always are."""
 
 
-@dataclass(frozen=True, slots=True)
-class Committed:
+class Committed(NamedTuple):
     """The result of a commit."""
 
     memories: Mapping[str, Memory]

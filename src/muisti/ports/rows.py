@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -86,28 +86,26 @@ class TextRow(NamedTuple):
     user: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class JournalChanges:
+class JournalChanges(NamedTuple):
     """What new journal events change: usage, sessions and document sources."""
 
     restart: bool = False
     """Delete what earlier events produced first: the journal was replaced."""
-    usage: Mapping[str, Usage] = field(default_factory=dict)
+    usage: Mapping[str, Usage] = MappingProxyType({})
     """New usage by memory ID; replaces the stored usage."""
     sessions: Sequence[Session] = ()
     """New or changed sessions."""
     uses: Sequence[SessionUse] = ()
     """Appended to the stored ones."""
-    sources: Mapping[str, DocumentSource | None] = field(default_factory=dict)
+    sources: Mapping[str, DocumentSource | None] = MappingProxyType({})
     """Document sources by path; None removes one."""
-    assignments: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    assignments: Mapping[str, tuple[str, str]] = MappingProxyType({})
     """Project and user by conversation, for messages that have neither themselves."""
     decayed_at: datetime | None = None
     """The time up to which decay was recorded; None: unchanged."""
 
 
-@dataclass(frozen=True, slots=True)
-class IndexChanges:
+class IndexChanges(NamedTuple):
     """One transaction of the index."""
 
     memories: Sequence[MemoryRow] = ()

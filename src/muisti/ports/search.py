@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from muisti.ports.duplicates import DuplicateFinder
@@ -53,8 +52,7 @@ class Frequencies(NamedTuple):
     """In how many texts each word occurs; words that occur in none are left out."""
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
+class Term(NamedTuple):
     """One word of a query, its weight, and indexed words that count as the same."""
 
     text: str

@@ -7,9 +7,9 @@ those that are not on an earlier page follow.
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING, NamedTuple
 
+from muisti.logs import get_log
 from muisti.ports.columns import UnusableColumns
 from muisti.recall import confidence
 from muisti.recall.evidence import Evidence, measure_evidence
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from muisti.ports.columns import ColumnSearch
     from muisti.recall.query import ParsedQuery
 
-log = logging.getLogger("muisti")
 GROWTH = 4
 """Each page is ranked from a pool that is so many times larger than the one before."""
 
@@ -82,7 +81,7 @@ def find_hits(
                 services, search, query, where, count, make_inputs, embedding, without
             )
         except UnusableColumns as error:
-            log.info("the search snapshot is not used: %s", error)
+            get_log().info("the search snapshot is not used: %s", error)
     if found is None:
         rows = RowSearch(services)
         found = _rank_pages(services, rows, query, where, count, make_inputs, embedding, without)

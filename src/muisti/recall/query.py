@@ -6,10 +6,9 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from muisti.errors import InvalidRequest
 from muisti.ports import Term
@@ -42,8 +41,7 @@ ALTERNATIVES = 12
 _NO_TEXT = re.compile("[\0\ud800-\udfff]")
 
 
-@dataclass(frozen=True, slots=True)
-class ParsedQuery:
+class ParsedQuery(NamedTuple):
     """A query with its words and its time."""
 
     text: str

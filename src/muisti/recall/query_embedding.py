@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -25,8 +24,7 @@ _searching: set[int] = set()
 """The threads of this process that search."""
 
 
-@dataclass(frozen=True, slots=True)
-class QueryEmbedding:
+class QueryEmbedding(NamedTuple):
     """A query's vector and the vector space that it belongs to."""
 
     vector: Vector | None = None

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from muisti.errors import IndexCorrupt, MuistiError, VaultBusy
+from muisti.logs import get_log
 from muisti.model import Event, EventName
 from muisti.ports.change_set import ChangeSet
 
 if TYPE_CHECKING:
     from muisti.ports import Services
 
-log = logging.getLogger("muisti")
 GATHER = 0.05
 """Seconds to wait for more events, so that many quick searches become one write."""
 PATIENCE = 0.1
@@ -121,9 +120,9 @@ class RecallLog:
                         self._changed.wait(RETRY)
             self._commit(events, TURN)
         except MuistiError as error:
-            log.warning("could not record the recalls of %d searches: %s", len(events), error)
+            get_log().warning("could not record the recalls of %d searches: %s", len(events), error)
         except Exception:
-            log.exception("could not record the recalls of %d searches", len(events))
+            get_log().exception("could not record the recalls of %d searches", len(events))
 
     def _commit(self, events: Sequence[Event], timeout: float) -> None:
         changes = ChangeSet(events=events, durable=False)

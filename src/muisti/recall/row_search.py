@@ -22,7 +22,7 @@ class RowSearch:
 
     def __init__(self, services: Services, columns: ListColumns | None = None) -> None:
         self._index = services.index
-        self._vectors = services.vectors
+        self._services = services
         self._columns = columns or choose_columns()
         self.is_array = isinstance(self._columns, ArrayColumns)
         self._openings: dict[str, str] = {}
@@ -44,7 +44,8 @@ class RowSearch:
         self, space: Space, query: Vector, where: Filter, limit: int
     ) -> list[FoundText]:
         """Return the nearest texts, best first."""
-        return [FoundText(*hit) for hit in self._vectors.find_nearest(space, query, where, limit)]
+        found = self._services.vectors.find_nearest(space, query, where, limit)
+        return [FoundText(*hit) for hit in found]
 
     def find_named_speakers(self, query: str) -> None:
         """Return None: rows would have to be read."""
@@ -113,7 +114,7 @@ class RowSearch:
     def compute_cosines(self, table: CandidateTable, space: Space, query: Vector) -> Column:
         """Return the cosine of the nearest piece of every text."""
         del table  # the one that was described last
-        found = self._vectors.compute_similarities(space, query, self._texts)
+        found = self._services.vectors.compute_similarities(space, query, self._texts)
         nan = float("nan")
         return self._columns.make([*(found.get(id_, nan) for id_ in self._texts), nan])
 

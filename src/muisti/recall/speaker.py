@@ -21,7 +21,7 @@ NAMED = 1.25
 _NAME = r"[^\W\d_][\w.'’-]{0,30}"
 _BOLD = r"(?:\*\*|__)?"
 _RUN = re.compile(r"\w+")
-_PREFIX = re.compile(rf"\s*{_BOLD}({_NAME}(?: {_NAME}){{0,2}}){_BOLD}:{_BOLD}\s")
+_PREFIX = rf"\s*{_BOLD}({_NAME}(?: {_NAME}){{0,2}}){_BOLD}:{_BOLD}\s"
 _ASKING = frozenset("i my me mine myself we our us ours".split())
 _ANSWERING = frozenset("you your yours".split())
 _PERSON = frozenset(("user", "human", "me"))
@@ -30,7 +30,7 @@ _ASSISTANT = frozenset(("assistant", "ai", "agent", "bot"))
 
 def find_speaker(opening: str) -> str:
     """Return the speaker's name in lower case, or "" if the text has none."""
-    match = _PREFIX.match(opening) if ":" in opening else None
+    match = re.match(_PREFIX, opening) if ":" in opening else None
     return match[1].casefold() if match else ""
 
 

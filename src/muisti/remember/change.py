@@ -163,7 +163,7 @@ def restore(services: Services, memory_id: str) -> Memory:
             for past in events:
                 usage = fold_event(usage, past, grace)
             trace = make_trace(wanted, usage, kind.decay_per_day if kind else None)
-            trace = replace(trace, grace_days=grace)
+            trace = trace._replace(grace_days=grace)
             data["from"] = "archive" if memory is None else "cleanup"
             data["salience"] = max(compute_salience(trace, now), RESTORED)
         event = Event(EventName.RESTORED, now, (memory_id,), None, data)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 from muisti.errors import InvalidRequest
 from muisti.model import Event, Message
@@ -31,7 +30,7 @@ def copy_event(event: Event) -> Event:
         character = error.object[error.start]
         raise InvalidRequest(event.name, character, LONE_SURROGATE) from error
     name, memory_ids = str(event.name), tuple(event.memory_ids)
-    return replace(event, name=name, memory_ids=memory_ids, data=json.loads(line)[3])
+    return event._replace(name=name, memory_ids=memory_ids, data=json.loads(line)[3])
 
 
 def to_message_line(message: Message) -> MessageLine:

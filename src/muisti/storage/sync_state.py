@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from muisti.ports.search import SearchIndex
@@ -93,20 +93,19 @@ class ConversationDelta(NamedTuple):
     """False if there is more to read after `offset`: a very large file is read in parts."""
 
 
-@dataclass(frozen=True, slots=True)
-class StateChanges:
+class StateChanges(NamedTuple):
     """Changes of the file state, written in the same transaction as the rows."""
 
-    seen: Mapping[str, SeenFile | None] = field(default_factory=dict)
+    seen: Mapping[str, SeenFile | None] = MappingProxyType({})
     """Files of memories by path; None removes one."""
     journal: Mapping[str, ReadOffset] | None = None
     """All offsets of the journal; None: unchanged."""
-    conversations: Mapping[str, ConversationOffset | None] = field(default_factory=dict)
-    documents: Mapping[str, tuple[str, SeenFile] | None] = field(default_factory=dict)
+    conversations: Mapping[str, ConversationOffset | None] = MappingProxyType({})
+    documents: Mapping[str, tuple[str, SeenFile] | None] = MappingProxyType({})
     """Documents by path: the path of the document source, and the file; None removes one."""
     reread: Sequence[str] = ()
     """Document sources whose documents must be read again because its settings changed."""
-    problems: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    problems: Mapping[str, Sequence[str]] = MappingProxyType({})
     """All current problems of a file, by path; empty if there are none."""
 
 

@@ -24,7 +24,7 @@ _CLOSERS = ">＞﹥"
 _GAP = rf"[\s{INVISIBLE}]*+"
 # Also full-width, as typed on East Asian keyboards. re.IGNORECASE includes the Turkish i.
 _NAME = make_hidden_word_pattern("private")
-_ATTRIBUTES = re.compile(
+_ATTRIBUTES = (
     rf"""(?:[^={_OPENERS}{_CLOSERS}]++|=\s*+(?:"[^"]*+"|'[^']*+'|(?!["'])))*+(?P<torn>=)?"""
 )
 
@@ -71,7 +71,7 @@ def _collect_public_parts(text: str) -> list[str]:
             at = start = tag.end()
             continue
         depth += 1
-        attributes = _ATTRIBUTES.match(text, tag.end())
+        attributes = re.compile(_ATTRIBUTES).match(text, tag.end())
         if attributes is None or attributes["torn"]:
             return parts
         at = attributes.end()

@@ -20,7 +20,7 @@ from muisti.text.normalize import to_nfkc
 from muisti.text.scripts import PAIRED
 
 MAX_WORD = 64
-_DECORATION = re.compile("[\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f]")
+_DECORATION = "[\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f]"
 _MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0900-\u0963\u0966-\u0dff"
 """Vowel signs and similar marks that `\\w` does not match, and scripts that need them."""
 
@@ -39,7 +39,7 @@ _compile: Callable[[str], re.Pattern[str]] = cache(re.compile)
 _PAIRED_RUN = f"[{PAIRED}]+"
 _WORD = re.compile(r"\w+")
 _PART = re.compile(r"[^\W_]+")
-_PART_WITH_MARKS = re.compile(rf"(?:(?!_)[\w{_MARKS}])+")
+_PART_WITH_MARKS = rf"(?:(?!_)[\w{_MARKS}])+"
 _CAMEL = re.compile(r"[A-Z]+(?![^\W\dA-Z_])|[A-Z]?[^\WA-Z_]+|\d+")
 _BESIDE_WORDS = '.,;:!?"()[]{}'
 """Characters beside a word that are no words and do not belong to it."""
@@ -127,7 +127,7 @@ def is_spaceless(text: str) -> bool:
 
 def _split_identifier(raw: str) -> tuple[str, ...]:
     """Return the index words of a run: the whole and, if it has parts, the parts."""
-    parts = (_PART if raw.isascii() else _PART_WITH_MARKS).findall(raw)
+    parts = (_PART if raw.isascii() else _compile(_PART_WITH_MARKS)).findall(raw)
     if len(parts) == 1 and parts[0] == raw:
         humps = _CAMEL.findall(raw) if raw != raw.lower() and not raw.isupper() else []
         if len(humps) < 2 or humps == [raw]:
@@ -137,7 +137,7 @@ def _split_identifier(raw: str) -> tuple[str, ...]:
         return ()  # only underscores
     if "'" in raw or "’" in raw:
         bare = re.sub(r"['’]s?(?=\W|$)|['’]", "", raw)
-        if _PART_WITH_MARKS.fullmatch(bare):
+        if _compile(_PART_WITH_MARKS).fullmatch(bare):
             return (stem(bare),)
     whole = _fold(raw.casefold())[:MAX_WORD]
     humps = [hump for part in parts for hump in (_CAMEL.findall(part) or [part])]
@@ -206,4 +206,4 @@ def _fold(word: str) -> str:
     if word.isascii():
         return word
     decomposed = unicodedata.normalize("NFD", word)
-    return unicodedata.normalize("NFC", _DECORATION.sub("", decomposed))
+    return unicodedata.normalize("NFC", _compile(_DECORATION).sub("", decomposed))

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import time
-import uuid
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -14,6 +12,7 @@ from typing import NamedTuple
 
 from muisti.storage.files.disk import Disk, disk_errors
 from muisti.storage.files.guarded_replace import put_back, replace_unchanged
+from muisti.storage.files.safe_read import hash_bytes
 
 _MANIFEST = "manifest.json"
 _MAX_MANIFEST = 64_000_000
@@ -87,7 +86,7 @@ class AtomicWriter:
         `recover` knows where it belongs.
         """
         note = temporary.with_name(f"{temporary.name}{_NOTE}")
-        hashes = [_hash(data), _hash(expected)]
+        hashes = [hash_bytes(data), hash_bytes(expected)]
         try:
             self._disk.write_unsynced(note, json.dumps([path, *hashes]).encode())
         except BaseException:
@@ -123,7 +122,7 @@ class AtomicWriter:
                         if self._tree.exists(final) and not self._is_same(staged, final):
                             # Another file took the name since: publish this one beside it.
                             stem = path.removesuffix(".md")
-                            paths[number] = f"{stem}_{uuid.uuid4().hex[:12]}.md"
+                            paths[number] = f"{stem}_{os.urandom(6).hex()}.md"
                     self._publish_rest(left, paths)
                 self._remove(left)
 
@@ -217,12 +216,8 @@ class AtomicWriter:
     def _hash_file(self, path: Path) -> str:
         """Return the hash of a regular file's bytes; "" for anything else."""
         with suppress(OSError):
-            return _hash(self._tree.read(path, _MAX_REPLACED)[0])
+            return hash_bytes(self._tree.read(path, _MAX_REPLACED)[0])
         return ""
 
     def _make_name(self) -> Path:
-        return self._work / uuid.uuid4().hex
-
-
-def _hash(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
+        return self._work / os.urandom(16).hex()

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import errno
 import json
-import logging
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -18,11 +17,11 @@ from typing import Any, NamedTuple
 
 from muisti.errors import VaultUnusable
 from muisti.filesystem import Tree, read_file
+from muisti.logs import get_log
 from muisti.settings import SETTINGS_FILE
 from muisti.storage.files.disk import Disk, disk_errors
 from muisti.storage.files.lock import FileLock
 
-log = logging.getLogger("muisti")
 NAME = "trusted_vaults.json"
 ID_FILE = "consent"
 LOCK_TIMEOUT = 10.0
@@ -122,7 +121,7 @@ class ConsentList:
                 consents, problem = self._read()
                 if problem:
                     kept = folder / f"{NAME}.{time.time_ns()}.broken"
-                    log.warning("%s %s; it is kept as %s", self.path, problem, kept)
+                    get_log().warning("%s %s; it is kept as %s", self.path, problem, kept)
                     self._disk.move(self.path, kept)
                 change(consents)
                 if len(consents) > PRUNE_ABOVE:

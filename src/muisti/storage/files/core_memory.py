@@ -5,21 +5,23 @@ The facts about one of several users are in `users/NAME/core_memory.json`.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from muisti.errors import BrokenFile, Conflict, InvalidRequest, VaultError
 from muisti.filesystem import Tree, UnsafeFile, is_portable_name
-from muisti.model import CORE_SECTIONS, CoreMemory, Problem
+from muisti.model import CORE_SECTIONS, Problem
 from muisti.storage.files.atomic_write import AtomicWriter
 from muisti.storage.files.disk import Disk, disk_errors
+
+if TYPE_CHECKING:
+    from muisti.model import CoreMemory
 
 NAME = "core_memory.json"
 USERS = "users"
@@ -43,6 +45,8 @@ def make_user_folder(user: str) -> str:
     if not is_portable_name(name):
         name = f"%{ord(name[0]):02X}{name[1:]}"  # CON, NUL and the like are devices on Windows
     if len(name.encode()) > MAX_FOLDER:
+        import hashlib  # slow to import
+
         digest = hashlib.sha256(user.encode()).hexdigest()[:16]
         name = f"{name.encode()[:MAX_FOLDER].decode('utf-8', 'ignore')}~{digest}"
     return name
@@ -65,6 +69,8 @@ class FileCoreMemory:
         core = self._read_sections(NAME, problems)
         if user:
             core = {**core, "user": self._read_sections(self._find_file(user), problems)["user"]}
+        from muisti.model import CoreMemory  # looking for problems does not need it
+
         return CoreMemory(**core)
 
     def find_problems(self) -> list[Problem]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
 import re
 import stat
@@ -23,6 +22,7 @@ from muisti.storage.files.disk import escape_path
 from muisti.storage.files.errors import BadFrontMatter
 from muisti.storage.files.memory_ids import has_memory_id
 from muisti.storage.files.path_info import PathInfo
+from muisti.storage.files.safe_read import hash_bytes
 from muisti.storage.files.timestamps import make_file_stat, read_mtime
 from muisti.storage.sync_state import FileStat, SeenFile
 
@@ -36,9 +36,9 @@ NOTES = "memories"
 _SKIPPED = frozenset({"node_modules", "__pycache__"})
 _MAX_SIZE_FACTOR = 10
 """How much larger a document may be than the content of a memory."""
-_NO_ANCHOR = re.compile(r"[^\w-]+")
-_ESCAPED = re.compile(rb"\\x([0-9a-f]{2})")
-_HEAD = re.compile(
+_NO_ANCHOR = r"[^\w-]+"
+_ESCAPED = rb"\\x([0-9a-f]{2})"
+_HEAD = (
     r"---[ \t]*\r?\n(?=[^\W\d_][\w-]*:[ \t\r\n])(?:(?!---|\.\.\.)[^\n]*\n)++"
     r"(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)"
 )
@@ -207,7 +207,7 @@ class FileDocuments:
         if status is None:
             seen = SeenFile(FileStat(0, 0, 0), time.time_ns(), "", None)
             return Document(path, source, seen, datetime.fromtimestamp(0, UTC), name, [], problem)
-        seen = SeenFile(make_file_stat(status), seen_ns, hashlib.sha256(data).hexdigest(), None)
+        seen = SeenFile(make_file_stat(status), seen_ns, hash_bytes(data), None)
         body, problem = self.extract_body(path, data)
         sections = split_sections(body)
         return Document(path, source, seen, read_mtime(status), name, sections, problem)
@@ -248,7 +248,7 @@ class FileDocuments:
         file = self._root / path
         if "\\x" not in path or os.path.lexists(file):
             return file
-        raw = _ESCAPED.sub(lambda match: bytes.fromhex(match[1].decode()), path.encode())
+        raw = re.sub(_ESCAPED, lambda match: bytes.fromhex(match[1].decode()), path.encode())
         return self._root / os.fsdecode(raw)
 
 
@@ -275,7 +275,7 @@ def _strip_front_matter(text: str) -> str:
 
     with suppress(BadFrontMatter):
         return parse(text).body
-    head = _HEAD.match(text)
+    head = re.match(_HEAD, text)
     return text[head.end() :] if head else text
 
 
@@ -304,7 +304,7 @@ def split_sections(text: str) -> list[Section]:
         content = text[head.start : blocks[end - 1].end]
         titles = [heading.title for heading in headings if heading.title]
         last = titles[-1] if titles else ""
-        anchor = plain = _NO_ANCHOR.sub("-", last.casefold()).strip("-")[:80]
+        anchor = plain = re.sub(_NO_ANCHOR, "-", last.casefold()).strip("-")[:80]
         while anchor in used:  # a repeated heading is `heading-1`
             anchor = f"{plain}-{used[plain]}"
             used[plain] += 1

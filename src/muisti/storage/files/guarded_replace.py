@@ -6,7 +6,7 @@ exchange their names, and what was displaced is compared: an edit is put back.
 
 from __future__ import annotations
 
-import uuid
+import os
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -52,7 +52,7 @@ def put_back(disk: Disk, displaced: Path, final: Path, data: bytes) -> None:
     if has_bytes(disk, displaced, data):
         disk.discard(displaced)
         return
-    copy = final.with_name(f"{final.stem}.conflict-{uuid.uuid4().hex[:8]}{final.suffix}")
+    copy = final.with_name(f"{final.stem}.conflict-{os.urandom(4).hex()}{final.suffix}")
     disk.publish(displaced, copy)
 
 

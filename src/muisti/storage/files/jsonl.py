@@ -5,7 +5,6 @@ However large a file is, only a part of it is in memory at a time.
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,6 +13,14 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from muisti.errors import VaultUnusable
 from muisti.storage.files.atomic_write import AtomicWriter
+
+try:  # `hashlib` loads OpenSSL, which takes as long as reading a small journal ten times
+    from _sha2 import sha256  # type: ignore[import-not-found]
+except ImportError:
+    try:
+        from _sha256 import sha256  # type: ignore[import-not-found]  # Python 3.11
+    except ImportError:  # a Python that was built without them
+        from hashlib import sha256
 
 if TYPE_CHECKING:
     from muisti.filesystem import Tree
@@ -114,7 +121,7 @@ def read_tail(tree: Tree, path: Path, offset: int) -> bytes:
 
 def make_digest(tail: bytes) -> str:
     """Return the hash of a file's last bytes."""
-    return hashlib.sha256(tail).hexdigest()[:16]
+    return str(sha256(tail).hexdigest())[:16]
 
 
 def read_torn_tail(tree: Tree, path: Path) -> tuple[int, bytes]:

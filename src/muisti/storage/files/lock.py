@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import threading
 import time
-import uuid
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -15,6 +13,7 @@ from pathlib import Path
 
 from muisti.errors import VaultBusy
 from muisti.filesystem import Tree, create_file, open_file, open_to_lock
+from muisti.logs import get_log
 
 try:
     import fcntl
@@ -22,7 +21,6 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
     import msvcrt
 
-log = logging.getLogger("muisti")
 SHORTEST, LONGEST, LONGEST_FIRST = 0.0005, 0.025, 0.002
 """Seconds between two looks, growing; the first in the queue looks more often."""
 CALM = 0.2
@@ -107,7 +105,7 @@ class FileLock:
                     raise VaultBusy(_describe(writers, patience))
                 if now >= notice:
                     notice = float("inf")
-                    log.warning("waiting for %s, which is writing to the vault", writers[-1])
+                    get_log().warning("waiting for %s, which is writing to the vault", writers[-1])
                 longest = LONGEST_FIRST if is_first else LONGEST
                 pause = SHORTEST if is_first and not was_first else min(pause * 1.5, longest)
                 was_first = is_first
@@ -173,7 +171,7 @@ class Ticket:
 
     @cached_property
     def _path(self) -> Path:
-        name = f"{self._arrived:020d}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
+        name = f"{self._arrived:020d}-{os.getpid()}-{os.urandom(4).hex()}"
         return self._folder / name
 
     def others(self) -> list[str]:

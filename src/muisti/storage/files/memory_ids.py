@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import re
 
-_MEMORY_ID = re.compile(
-    rb"^id: *[\"']?([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})\b", re.MULTILINE
-)
+_MEMORY_ID = rb"(?m)^id: *[\"']?([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})\b"
 
 
 def has_memory_id(head: bytes) -> bool:
@@ -20,5 +18,5 @@ def read_memory_id(head: bytes) -> str | None:
     if not text.startswith(b"---"):
         return None
     end = max(text.find(b"\n---", 3), text.find(b"\n...", 3))
-    found = _MEMORY_ID.search(text, 3, end)
+    found = re.compile(_MEMORY_ID).search(text, 3, end)
     return found[1].decode() if found else None

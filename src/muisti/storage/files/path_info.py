@@ -1,4 +1,4 @@
-"""What the path of a memory's file says, and paths in the trash."""
+"""What the path of a memory's file says, and paths in the trash and the archive."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ if TYPE_CHECKING:
     from muisti.settings import Settings
 
 TRASH = ".trash"
-_TRASHED = re.compile(r"(?P<stem>.*)\.(?P<at>\d{8}T\d{12}Z)\.md\Z", re.DOTALL)
-_DATED = re.compile(r"(\d{4}-\d\d-\d\d)[_ -]")
+ARCHIVE = "archive"
+_TRASHED = r"(?s)(?P<stem>.*)\.(?P<at>\d{8}T\d{12}Z)\.md\Z"
+_DATED = r"(\d{4}-\d\d-\d\d)[_ -]"
 _EPOCH = datetime.fromtimestamp(0, UTC)
 
 
@@ -28,7 +29,7 @@ class PathInfo:
     @property
     def date(self) -> datetime | None:
         """The date that the name begins with."""
-        if dated := _DATED.match(self._name):
+        if dated := re.match(_DATED, self._name):
             with suppress(ValueError):
                 return datetime.fromisoformat(dated[1]).replace(tzinfo=UTC)
         return None
@@ -41,7 +42,7 @@ class PathInfo:
         if parts[0] == TRASH:
             parts = parts[1:]
             deleted_at = _EPOCH  # if a person moved it there, its name has no time
-            if stamped := _TRASHED.match(parts[-1]):
+            if stamped := re.match(_TRASHED, parts[-1]):
                 with suppress(ValueError):
                     at = datetime.strptime(stamped["at"], "%Y%m%dT%H%M%S%fZ")
                     deleted_at = at.replace(tzinfo=UTC)
@@ -68,5 +69,10 @@ def make_trash_path(path: str, at: datetime) -> str:
 def make_restored_path(path: str) -> str:
     """Return the path that a file in the trash had before."""
     inside = path.removeprefix(f"{TRASH}/")
-    stamped = _TRASHED.match(inside)
+    stamped = re.match(_TRASHED, inside)
     return f"{stamped['stem']}.md" if stamped else inside
+
+
+def is_in_archive(path: str) -> bool:
+    """Return whether a path of the vault is that of an archived file."""
+    return path.startswith(f"{ARCHIVE}/")

@@ -7,10 +7,8 @@ its file while it lives; a process that gets the lock of another's file takes ov
 from __future__ import annotations
 
 import json
-import logging
 import os
 import threading
-import uuid
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
@@ -20,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from muisti.errors import VaultReadOnly, VaultUnusable
 from muisti.filesystem import Tree
+from muisti.logs import get_log
 from muisti.ports.unshared import UnsharedQueue
 from muisti.storage.files.disk import Disk, disk_errors
 from muisti.storage.files.errors import BadFrontMatter
@@ -30,7 +29,6 @@ from muisti.storage.files.timestamps import format_time, parse_time
 if TYPE_CHECKING:
     from muisti.model import Exchange, QueueStatus
 
-log = logging.getLogger("muisti")
 FOLDER = ".queue"
 
 
@@ -83,7 +81,7 @@ class FileQueue(UnsharedQueue):
             with suppress(FileExistsError):
                 self._disk.write_unsynced(ignore, b"*\n")
         while True:
-            path = self._folder / f"{uuid.uuid4().hex}.jsonl"
+            path = self._folder / f"{os.urandom(16).hex()}.jsonl"
             self._disk.append(path, b"", durable=False)
             if self._hold(path):  # else another process took it over before it was locked
                 break
@@ -123,14 +121,16 @@ class FileQueue(UnsharedQueue):
             if broken:
                 corrupt = path.with_name(path.name + CORRUPT)
                 count = f"{len(broken)} line" if len(broken) == 1 else f"{len(broken)} lines"
-                log.warning("%s: moved %s that cannot be read to %s", path, count, corrupt.name)
+                get_log().warning(
+                    "%s: moved %s that cannot be read to %s", path, count, corrupt.name
+                )
                 self._disk.append(corrupt, b"\n".join(broken) + b"\n", durable=True)
             for exchange in waiting:
                 self._add(exchange, path)
             self._clear_if_done(path)
         except (OSError, VaultUnusable) as error:
             reason = getattr(error, "strerror", None) or error
-            log.warning("%s is skipped for now: %s", path, reason)
+            get_log().warning("%s is skipped for now: %s", path, reason)
             self._release(path)
             return []
         return waiting
@@ -240,6 +240,8 @@ def _parse_file(
     A last line without an end is ignored: it was never acknowledged. With_done: also exchanges that
     are done.
     """
+    import uuid  # slow to import
+
     from muisti.model import Exchange
 
     keys = [field.name for field in fields(Exchange) if field.name != "at"]

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from datetime import datetime
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from muisti.errors import BrokenFile, IndexProblem, VaultError
+from muisti.logs import get_log
 from muisti.storage.files.disk import Disk, disk_errors
 from muisti.storage.files.memory_ids import read_memory_id
+from muisti.storage.files.path_info import ARCHIVE
 from muisti.storage.files.sync.batch import IndexBatch
 from muisti.storage.files.sync.differences import DUPLICATE, TICK_NS
 from muisti.storage.files.vault import FileVault, require_path, scan_folder
-from muisti.storage.files.versions import ARCHIVE, FileVersions
 
 if TYPE_CHECKING:
     from muisti.model import Message
@@ -25,9 +25,8 @@ if TYPE_CHECKING:
     from muisti.storage.files.conversations import FileConversations
     from muisti.storage.files.core_memory import FileCoreMemory
     from muisti.storage.files.journal import FileJournal
+    from muisti.storage.files.versions import FileVersions
     from muisti.storage.sync_state import StoredFile, SyncedIndex
-
-log = logging.getLogger("muisti")
 
 
 class FileRemoval:
@@ -39,8 +38,14 @@ class FileRemoval:
     journal: FileJournal
     conversations: FileConversations
     core_files: FileCoreMemory
-    versions_folder: FileVersions
     disk: Disk
+
+    @cached_property
+    def versions_folder(self) -> FileVersions:
+        """Earlier versions and the archive. A search does not import it."""
+        from muisti.storage.files.versions import FileVersions
+
+        return FileVersions(self.vault.root, self._settings, self.disk)
 
     def remove(self, removal: Removal) -> None:
         """Remove messages, core memory and lines of the journal; then update the index."""
@@ -152,7 +157,7 @@ class FileRemoval:
             batch.read_journal(self.journal.read(self.index.journal_offsets()))
             batch.write()
         except (IndexProblem, VaultError) as error:
-            log.warning("the texts are removed, but the index is not updated yet: %s", error)
+            get_log().warning("the texts are removed, but the index is not updated yet: %s", error)
             self.index.stale = True
 
     def purge_index(self) -> None:
@@ -160,7 +165,7 @@ class FileRemoval:
         try:
             self.index.purge()
         except IndexProblem as error:
-            log.warning("the text is deleted, but the index is not purged yet: %s", error)
+            get_log().warning("the text is deleted, but the index is not purged yet: %s", error)
 
 
 def find_files_of(vault: FileVault, ids: Collection[str], index: SyncedIndex) -> dict[str, str]:

@@ -40,3 +40,10 @@ def read_bytes(tree: Tree, path: str, settings: Settings) -> tuple[bytes, os.sta
         raise BrokenFile(
             path, f"cannot be read ({error.strerror}): check its permissions"
         ) from error
+
+
+def hash_bytes(data: bytes) -> str:
+    """Return the SHA-256 of a file's bytes, by which a later change is noticed."""
+    import hashlib  # slow to import, and a search reads no file
+
+    return hashlib.sha256(data).hexdigest()

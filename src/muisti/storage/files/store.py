@@ -7,7 +7,6 @@ marked as stale, and catches up at the next call.
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -30,6 +29,7 @@ from muisti.errors import (
     VaultError,
     VaultFull,
 )
+from muisti.logs import get_log
 from muisti.model import EventName, Problem
 from muisti.ports.change_set import ChangeSet, Committed
 from muisti.ports.unshared import UnsharedWork
@@ -37,19 +37,17 @@ from muisti.storage.files.conversations import FileConversations
 from muisti.storage.files.core_memory import FileCoreMemory
 from muisti.storage.files.disk import Disk, ReadOnlyDisk, UntrustedDisk
 from muisti.storage.files.journal import FileJournal, Stamp
+from muisti.storage.files.path_info import is_in_archive
 from muisti.storage.files.queue import FileQueue
 from muisti.storage.files.removal import FileRemoval
 from muisti.storage.files.sync.batch import IndexBatch
 from muisti.storage.files.vault import FileVault, ReadOnlyVault, require_path
-from muisti.storage.files.versions import FileVersions, is_in_archive
 
 if TYPE_CHECKING:
     from muisti.model import CoreMemory, Event, Memory
     from muisti.ports.store import Clock, Stored, StoredVersion, Update
     from muisti.settings import Settings
     from muisti.storage.sync_state import StoredFile, SyncedIndex
-
-log = logging.getLogger("muisti")
 
 
 class FileStore(FileRemoval):
@@ -72,7 +70,6 @@ class FileStore(FileRemoval):
         self._settings = settings
         self.index = index
         self.vault = (FileVault if writable else ReadOnlyVault)(root, settings, clock, disk)
-        self.versions_folder = FileVersions(root, settings, disk)
         self.journal = FileJournal(root, clock, disk)
         self.conversations = FileConversations(root, settings, disk)
         self.queue = FileQueue(root, disk, writable=writable)
@@ -108,8 +105,8 @@ class FileStore(FileRemoval):
                 # An incomplete index misses duplicates: saving again would make a second memory.
                 if not self.index.open_complete():
                     raise
-                level = logging.WARNING if wait else logging.DEBUG
-                log.log(level, "the index is not up to date yet, and catches up later: %s", error)
+                report = get_log().warning if wait else get_log().debug
+                report("the index is not up to date yet, and catches up later: %s", error)
 
     @property
     def lag(self) -> str:
@@ -201,7 +198,7 @@ class FileStore(FileRemoval):
                 kept = self.versions_folder.keep_version(path, memory_id, self._clock.now())
                 for number, event in enumerate(events):
                     if event.name == EventName.UPDATED and memory_id in event.memory_ids:
-                        events[number] = replace(event, data={**event.data, "kept": kept})
+                        events[number] = event._replace(data={**event.data, "kept": kept})
             file = self.vault.rewrite(update.memory, update.revision)
         except (BrokenFile, Conflict):
             if update.optional:  # an edit by a person wins
@@ -248,7 +245,7 @@ class FileStore(FileRemoval):
             if not (is_complete and events.is_complete):
                 self.index.stale = True  # the next call reads the rest
         except (IndexProblem, VaultError) as error:
-            log.warning("the change is saved, but not in the index yet: %s", error)
+            get_log().warning("the change is saved, but not in the index yet: %s", error)
             self.index.stale = True
             return False
         return True

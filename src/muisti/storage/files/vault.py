@@ -7,12 +7,10 @@ that read or write a file import it.
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
 import stat
 import threading
 import time
-import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -30,7 +28,7 @@ from muisti.storage.files.errors import BadFrontMatter
 from muisti.storage.files.lock import FileLock
 from muisti.storage.files.memory_ids import has_memory_id
 from muisti.storage.files.path_info import TRASH, PathInfo, make_restored_path, make_trash_path
-from muisti.storage.files.safe_read import read_bytes
+from muisti.storage.files.safe_read import hash_bytes, read_bytes
 from muisti.storage.files.timestamps import make_file_stat, read_mtime
 from muisti.storage.sync_state import FileStat, SeenFile, StoredFile
 
@@ -111,7 +109,7 @@ class FileVault:
         created = self._writer.create(new_files)
         stored: list[StoredFile] = []
         for memory, (path, data), new in zip(memories, new_files, created, strict=True):
-            sha = hashlib.sha256(data).hexdigest()
+            sha = hash_bytes(data)
             seen = SeenFile(make_file_stat(new.status), new.published_ns, sha, memory.id)
             stored.append(StoredFile(replace(memory, file_path=path), seen))
         return stored
@@ -127,7 +125,7 @@ class FileVault:
 
         path = require_path(memory)
         data = read_bytes(self.tree, path, self._settings)[0]
-        if hashlib.sha256(data).hexdigest() != expected_sha:
+        if hash_bytes(data) != expected_sha:
             raise Conflict(
                 f"{path} was changed in the meantime; read the memory again and repeat the change"
             )
@@ -153,7 +151,7 @@ class FileVault:
     def restore(self, path: str) -> str:
         """Move a file back to its old path, or beside it if that is taken. Return the new path."""
         wanted = make_restored_path(path)
-        return self._move(path, self._find_free_path(wanted, uuid.uuid4().hex, set()))
+        return self._move(path, self._find_free_path(wanted, os.urandom(16).hex(), set()))
 
     def _move(self, path: str, target: str) -> str:
         source, final = (self.root / path), (self.root / target)
@@ -184,7 +182,7 @@ class FileVault:
         """Read a file's bytes. Raises BrokenFile."""
         seen_ns = time.time_ns()
         data, status = read_bytes(self.tree, path, self._settings)
-        seen = SeenFile(make_file_stat(status), seen_ns, hashlib.sha256(data).hexdigest(), None)
+        seen = SeenFile(make_file_stat(status), seen_ns, hash_bytes(data), None)
         return LoadedFile(path, data, seen, read_mtime(status))
 
     def parse(self, file: LoadedFile, *, adopt: bool = False) -> StoredFile | None:
@@ -209,6 +207,8 @@ class FileVault:
             memory = _set_id(memory, make_id(self._clock.now()))
             return self._write_fields(memory, data)
         if not memory.id:
+            import uuid  # slow to import
+
             memory = _set_id(memory, str(uuid.uuid5(uuid.NAMESPACE_URL, path)))
         return StoredFile(memory, file.seen._replace(memory_id=memory.id))
 
@@ -271,7 +271,7 @@ class FileVault:
             path = f"{stem}{suffix}.md"
             if fold_name(path) not in taken and not self.tree.exists(path):
                 return self.tree.find_listed_path(path)
-        return self.tree.find_listed_path(f"{stem}_{uuid.uuid4().hex}.md")
+        return self.tree.find_listed_path(f"{stem}_{os.urandom(16).hex()}.md")
 
     def _write_fields(self, memory: Memory, before: bytes) -> StoredFile:
         """Write changed fields into a memory's file. The body stays. Raises Conflict."""
@@ -291,7 +291,7 @@ class FileVault:
             status = self.tree.lstat(path)
             if status is None:
                 raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
-        sha = hashlib.sha256(data).hexdigest()
+        sha = hash_bytes(data)
         return StoredFile(memory, SeenFile(make_file_stat(status), seen_ns, sha, memory.id))
 
 

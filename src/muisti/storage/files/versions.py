@@ -15,6 +15,7 @@ from muisti.filesystem import Tree, UnsafeFile
 from muisti.storage.files.atomic_write import AtomicWriter
 from muisti.storage.files.disk import Disk, disk_errors
 from muisti.storage.files.errors import BadFrontMatter
+from muisti.storage.files.path_info import ARCHIVE
 from muisti.storage.files.safe_read import read_bytes
 from muisti.storage.files.timestamps import read_mtime
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from muisti.settings import Settings
 
 HISTORY = ".history"
-ARCHIVE = "archive"
 _MERGED = ".merged"
 _STAMP = "%Y%m%dT%H%M%S%fZ"
 _KEPT = re.compile(r"(?P<at>\d{8}T\d{12}Z)(?P<merged>\.merged)?\.md\Z")
@@ -224,11 +224,6 @@ class FileVersions:
             return parse_memory(path, document, self._settings, read_mtime(status))
         except (UnicodeDecodeError, BadFrontMatter) as error:
             raise BrokenFile(path, f"cannot be read ({error})") from error
-
-
-def is_in_archive(path: str) -> bool:
-    """Return whether a path of the vault is that of an archived file."""
-    return path.startswith(f"{ARCHIVE}/")
 
 
 _COPY_NUMBER = re.compile(r"~\d+\Z")

@@ -221,7 +221,7 @@ class MemoryStore(MemoryRemoval):
             kept = _keep_version(state, memory_id, record.memory, now, merged=False)
             for at, event in enumerate(events):
                 if event.name == EventName.UPDATED and memory_id in event.memory_ids:
-                    events[at] = replace(event, data={**event.data, "kept": kept})
+                    events[at] = event._replace(data={**event.data, "kept": kept})
         path = record.memory.file_path
         if memory_id not in state.records:  # it is archived, and not indexed
             archived = replace(update.memory, file_path=path)

@@ -93,7 +93,7 @@ class View:
         kind = self.kinds.get(written.kind)
         trace = make_trace(written, usage, kind.decay_per_day if kind else None)
         rate = self.rates[written.sector]
-        return compute_salience(replace(trace, rate=rate, grace_days=self.grace_days), at)
+        return compute_salience(trace._replace(rate=rate, grace_days=self.grace_days), at)
 
     def superseding(self, memory_id: str) -> list[Link]:
         """Return the confirmed links by which memories supersede this one, also deleted ones."""

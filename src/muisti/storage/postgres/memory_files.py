@@ -90,7 +90,7 @@ class MemoryFiles:
                 kept = self.keep_version(db, memory_id, file.data, now, merged=False)
                 for at, event in enumerate(events):
                     if event.name == EventName.UPDATED and memory_id in event.memory_ids:
-                        events[at] = replace(event, data={**event.data, "kept": kept})
+                        events[at] = event._replace(data={**event.data, "kept": kept})
             path = file.path
             if not file.archived and not path.startswith(TRASH):
                 path = _follow_folder(db, path, self._format.make_path(memory), memory_id)

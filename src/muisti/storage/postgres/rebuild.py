@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from muisti.ports.rows import IndexChanges
 from muisti.storage.postgres.apply import apply_changes
 from muisti.storage.postgres.connect import Connection, fetch
@@ -22,8 +20,7 @@ def rebuild(db: Connection, changes: IndexChanges) -> None:
     paths = fetch(db, "SELECT DISTINCT origin, path FROM entries WHERE origin <> 'memory'")
     apply_changes(
         db,
-        replace(
-            changes,
+        changes._replace(
             removed=[id_ for (id_,) in known if id_ not in written],
             emptied=[(origin, path) for origin, path in paths],
         ),

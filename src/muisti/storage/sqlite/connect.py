@@ -12,7 +12,6 @@ import os
 import re
 import stat
 import threading
-import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -344,14 +343,14 @@ class Database:
 
     def build_path(self) -> Path:
         """Return a path for a new index. It names this process, so that others keep the file."""
-        return self._folder / f"build-{os.getpid()}-{uuid.uuid4().hex[:8]}.db"
+        return self._folder / f"build-{os.getpid()}-{os.urandom(4).hex()}.db"
 
     def adopt(self, built: Path) -> None:
         """Make a finished, closed index file the current one and delete the others."""
         with self._writing, self._guard, sqlite_errors():
-            target = built.with_name(f"index-{uuid.uuid4().hex[:8]}.db")
+            target = built.with_name(f"index-{os.urandom(4).hex()}.db")
             os.replace(built, target)
-            pointer = self._folder / f"{POINTER}-{uuid.uuid4().hex[:8]}"
+            pointer = self._folder / f"{POINTER}-{os.urandom(4).hex()}"
             pointer.write_text(target.name, "ascii")
             os.replace(pointer, self._folder / POINTER)
             self.close()

@@ -35,7 +35,8 @@ def read_settled(
     The former are most of them, so they get no objects.
     """
     is_settled = "memory_id IS NOT NULL AND seen_ns - mtime_ns >= ?1"
-    rows = fetch(db, f"SELECT path, size, mtime_ns, inode FROM seen WHERE {is_settled}", (tick_ns,))
+    sql = f"SELECT path, size, mtime_ns, inode FROM seen WHERE {is_settled}"
+    rows = db.execute(sql, (tick_ns,))  # one at a time: a list of them takes a megabyte
     settled = {path: (size, mtime, inode) for path, size, mtime, inode in rows}
     [(total,)] = fetch(db, "SELECT count(*) FROM seen")
     if total == len(settled):

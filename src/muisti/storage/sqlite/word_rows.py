@@ -6,7 +6,6 @@ it was made are kept here. The table `changed` numbers every change of a row: no
 
 from __future__ import annotations
 
-import logging
 import sys
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from muisti.logs import get_log
 from muisti.storage.sqlite.rows import fetch
 from muisti.storage.sqlite.vector_spaces import to_json
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from muisti.storage.snapshot.source import Array
     from muisti.storage.sqlite.connect import Database
 
-log = logging.getLogger("muisti")
 MOST_ROWS = 20_000
 """So many changed rows are kept, about 15 MB. With more, the word index is read."""
 READ_AT_ONCE = 300
@@ -204,7 +203,9 @@ class WordRows:
             try:
                 self._columns = map_snapshot(folder, name, index)[0]
             except UnusableSnapshot as error:
-                log.debug("the words of new memories are sought without a snapshot: %s", error)
+                get_log().debug(
+                    "the words of new memories are sought without a snapshot: %s", error
+                )
                 return False
         self._read(db, rows)
         self._seq = last

@@ -97,7 +97,7 @@ class IndexBatch:
             delta.events, self._index, restart=delta.restarted, grace_days=self._grace_days
         )
         if not self._trusted:
-            self._journal = replace(self._journal, sources=_keep_own_sources(self._journal.sources))
+            self._journal = self._journal._replace(sources=_keep_own_sources(self._journal.sources))
         self._reread = [path for path, source in self._journal.sources.items() if source]
         if not delta.restarted and not delta.problems:
             return

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from collections import Counter
 from collections.abc import Collection
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from muisti.errors import (
@@ -17,6 +16,7 @@ from muisti.errors import (
     VaultFull,
 )
 from muisti.lifecycle.document_sources import find_indexed, make_added_event, update_source
+from muisti.logs import get_log
 from muisti.model import Event, EventName, Problem, SyncReport
 from muisti.ports import ChangeSet
 from muisti.storage.files.sync.batch import has_missing, record_missing
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from muisti.storage.files.vault import LoadedFile
     from muisti.storage.sync_state import IndexState, SeenFile
 
-log = logging.getLogger("muisti")
 MANY_FILES = 10_000
 """From so many files on, an index that is empty is built in one go. That is faster, the more the
 larger it is, but what was done is lost if it is stopped.
@@ -101,7 +100,9 @@ class FileReconciler:
                 self._store.vault.recover()
                 recovered = True
             except VaultError as error:  # on a disk that cannot be written; read it anyway
-                log.warning("incomplete writes of another process are not finished yet: %s", error)
+                get_log().warning(
+                    "incomplete writes of another process are not finished yet: %s", error
+                )
                 recovered = False
             if files is None:
                 files = dict(self._store.vault.scan())
@@ -111,7 +112,7 @@ class FileReconciler:
                 if is_own_index(self._store):
                     self._index.accept()
                 else:
-                    log.warning("the index is of another vault: it is set aside and rebuilt")
+                    get_log().warning("the index is of another vault: it is set aside and rebuilt")
                     self._index.quarantine()
                     self._index.open()
             built = 0
@@ -363,7 +364,7 @@ class FileReconciler:
         except IndexCorrupt:
             raise  # the caller repairs it
         except (IndexProblem, VaultError) as error:
-            log.warning("the document sources are saved, but not indexed yet: %s", error)
+            get_log().warning("the document sources are saved, but not indexed yet: %s", error)
             self._index.stale = True
 
     # -- Passes over the files
@@ -402,13 +403,13 @@ class FileReconciler:
         )
 
 
-@dataclass
 class _Paths:
     """Paths that may have changed, by what they are."""
 
-    files: dict[str, FileStat] = field(default_factory=dict)
-    vanished: list[str] = field(default_factory=list)
-    conversations: list[str] = field(default_factory=list)
-    vanished_conversations: list[str] = field(default_factory=list)
-    documents: list[str] = field(default_factory=list)
-    loaded: dict[str, LoadedFile] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self.files: dict[str, FileStat] = {}
+        self.vanished: list[str] = []
+        self.conversations: list[str] = []
+        self.vanished_conversations: list[str] = []
+        self.documents: list[str] = []
+        self.loaded: dict[str, LoadedFile] = {}

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from muisti.errors import VaultError
 from muisti.lifecycle.document_sources import find_source, sort_sources
+from muisti.logs import get_log
 from muisti.model import Problem
 from muisti.storage.files.sync.batch import IndexBatch
 from muisti.storage.files.sync.differences import (
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
         SeenFile,
     )
 
-log = logging.getLogger("muisti")
 BATCH_BYTES = 8_000_000
 """The size of files that are indexed in one transaction."""
 _GONE = (
@@ -49,21 +48,30 @@ class Listing(NamedTuple):
     """Each source with its files; None if the source itself is missing."""
 
 
-@dataclass
 class Sources:
     """One pass over conversations and documents, for one index."""
 
-    conversations: FileConversations
-    documents: FileDocuments
-    settings: Settings
-    index: IndexState
-    confirm: bool = False
-    repair: bool = False
-    """Whether to move lines that a crash cut short to `.corrupt` files. Needs the vault's lock."""
-    progress: Progress | None = None
-    missing: int = 0
-    missing_problem: Problem | None = None
-    problems: list[Problem] = field(default_factory=list)
+    def __init__(
+        self,
+        conversations: FileConversations,
+        documents: FileDocuments,
+        settings: Settings,
+        index: IndexState,
+        confirm: bool = False,
+        repair: bool = False,
+        progress: Progress | None = None,
+    ) -> None:
+        """Repair: move lines that a crash cut short to `.corrupt` files, under the vault's lock."""
+        self.conversations = conversations
+        self.documents = documents
+        self.settings = settings
+        self.index = index
+        self.confirm = confirm
+        self.repair = repair
+        self.progress = progress
+        self.missing = 0
+        self.missing_problem: Problem | None = None
+        self.problems: list[Problem] = []
 
     def list_files(self) -> Listing:
         """List all files of conversations and of document sources."""
@@ -135,7 +143,7 @@ class Sources:
         if too_many and not self.confirm:
             self.missing += len(gone)
             self.missing_problem = describe_missing(gone, len(known))
-            log.warning("%s: %s", self.missing_problem.path, self.missing_problem.reason)
+            get_log().warning("%s: %s", self.missing_problem.path, self.missing_problem.reason)
             gone = []
         self.read_conversations(changed, gone)
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
 import threading
-import uuid
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +12,7 @@ from typing import TYPE_CHECKING
 import apsw
 
 from muisti.errors import IndexProblem, VaultError
+from muisti.logs import get_log
 from muisti.processes import is_running, release_memory
 from muisti.storage.sqlite.rows import fetch
 
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from muisti.storage.snapshot.table import SearchTable
     from muisti.storage.sqlite.connect import Database
 
-log = logging.getLogger("muisti")
 MAX_RECENT = 2000
 """With more changed rows, reading them takes longer than a search without a snapshot."""
 DUE, DUE_SHARE = 500, 0.05
@@ -74,7 +72,7 @@ class SnapshotKeeper:
 
     def reject(self, error: Exception) -> None:
         """Use the snapshot no more: it turned out to be damaged."""
-        log.warning("the search snapshot is damaged and is built again: %s", error)
+        get_log().warning("the search snapshot is damaged and is built again: %s", error)
         with self._lock:
             self._rejected = self._key[1]
             self._table = self._database.held.table = None
@@ -139,7 +137,7 @@ class SnapshotKeeper:
                     raise UnusableSnapshot(f"{name} has other arrays")
                 self._table = SearchTable(columns, values["space"], values["tokens"])
             except UnusableSnapshot as error:
-                log.info("the search snapshot is built again: %s", error)
+                get_log().info("the search snapshot is built again: %s", error)
             return
         numbers = [n for (n,) in fetch(db, "SELECT n FROM entries LIMIT ?", (SMALL + 1,))]
         if len(numbers) <= SMALL:
@@ -174,7 +172,7 @@ class SnapshotKeeper:
         except (IndexProblem, VaultError, apsw.Error, OSError) as error:
             # Searches work without it; the next process tries again.
             self._failed = index
-            log.info("no search snapshot was built: %s", error)
+            get_log().info("no search snapshot was built: %s", error)
 
     def build(self) -> None:
         """Build a snapshot of the current index and make it the current one.
@@ -188,7 +186,7 @@ class SnapshotKeeper:
         if index is None:
             return
 
-        unique = uuid.uuid4().hex[:8]
+        unique = os.urandom(4).hex()
         path = self._folder / f"building-{os.getpid()}-{unique}.bin"
         name = f"snapshot-{unique}.bin"
         try:
