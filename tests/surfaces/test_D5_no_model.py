@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import subprocess
 import sys
 from pathlib import Path
@@ -11,8 +10,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from muisti.logs import get_log
 from muisti.models.embedders.catalog import DEFAULT, MODELS, get_model_folder
-from muisti.surfaces.cli import shared
+from muisti.surfaces.cli import vaults
 
 WITHOUT = """
 import sys
@@ -67,12 +67,12 @@ def test_D5_a_reason_that_was_logged_is_not_repeated(
     more: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Whether the search or the thread that embeds is the first to meet it."""
-    monkeypatch.setattr(shared, "_logged", [])
+    monkeypatch.setattr(vaults, "_logged", [])
     degraded = SimpleNamespace(degraded=f"by keyword only: model.onnx is damaged{more}")
-    shared.warn_if_degraded(degraded)
+    vaults.warn_if_degraded(degraded)
     assert capsys.readouterr().err.startswith("Note: by keyword only")
-    logging.getLogger("muisti").warning("no embeddings for now: model.onnx is damaged")
-    shared.warn_if_degraded(degraded)
+    get_log().warning("no embeddings for now: model.onnx is damaged")
+    vaults.warn_if_degraded(degraded)
     assert "Note" not in capsys.readouterr().err
 
 

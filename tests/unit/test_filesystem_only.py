@@ -36,7 +36,7 @@ VAULT = ("storage/files/", "importers/", "settings.py", "engine/", "lifecycle/",
 ALLOWED = {
     "processes.py": {"os.kill"},  # signal 0, and not on Windows
     "surfaces/hooks/run.py": {"os.open"},  # os.devnull
-    "surfaces/cli/group.py": {"os.open"},  # os.devnull
+    "surfaces/cli/exits.py": {"os.open"},  # os.devnull
     "surfaces/setup/apply.py": {"os.fsync"},  # the configuration of an agent
     "surfaces/hooks/spool.py": {"os.fsync"},  # the user's state folder
     # Unix sockets and inotify: only on Linux, and not files of a vault.

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import importlib
-import io
-import json
-import os
 import sys
 from typing import Any
 
 import click
 
-from muisti.errors import MuistiError, redact_message
+from muisti.errors import redact_message
+from muisti.surfaces.cli.exits import run_to_exit
 from muisti.surfaces.cli.main import GROUPS, MODULES
+from muisti.surfaces.cli.simple_search import COMPLETE_VARIABLE
 
-COMPLETE_VARIABLE = "_MUISTI_COMPLETE"
-"""Set by the script of `muisti completion`, which is the user's shell that asks."""
 _ALIASES = {"chat": "conversation"}
 """Former names of commands. They keep working, unlisted (contract M2)."""
 
@@ -95,13 +92,13 @@ def cli(ctx: click.Context) -> None:
 
 def run() -> None:
     """Run the command. An error is one line on standard error and a non-zero exit code."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a question mark is better than a traceback
+    run_to_exit(_run_click)
+
+
+def _run_click() -> None:
+    """Run the command, and exit for what only click raises."""
     try:
         cli.main(prog_name="muisti", complete_var=COMPLETE_VARIABLE, standalone_mode=False)
-        sys.stdout.flush()
-        sys.stderr.flush()
     except click.exceptions.Exit as done:
         sys.exit(done.exit_code)
     except click.ClickException as error:
@@ -110,21 +107,8 @@ def run() -> None:
         message = redact_message(describe_usage_error(error))
         click.echo(f"error: {message}", err=True)
         sys.exit(error.exit_code)
-    except (click.exceptions.Abort, KeyboardInterrupt):
+    except click.exceptions.Abort:
         click.echo("Aborted.", err=True)
         sys.exit(130)
-    except (OutputClosed, BrokenPipeError):
-        for stream in (sys.stdout, sys.stderr):  # what they still hold goes nowhere
-            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-        sys.exit(0)
-    except (MuistiError, OSError) as error:
-        if "--json" in sys.argv:
-            problem = {"error": type(error).__name__, "message": redact_message(str(error))}
-            if isinstance(error, MuistiError):
-                problem |= {"title": error.title, "next_step": error.next_step}
-            click.echo(json.dumps(problem, ensure_ascii=False), err=True)
-        else:
-            from muisti.surfaces.cli.render import replace_unprintable
-
-            click.echo(f"error: {replace_unprintable(redact_message(str(error)))}", err=True)
-        sys.exit(error.exit_code if isinstance(error, MuistiError) else 1)
+    except OutputClosed as error:
+        raise BrokenPipeError from error

@@ -8,8 +8,9 @@ import click
 
 from muisti.errors import MemoryNotFound
 from muisti.surfaces.cli import render, render_results
-from muisti.surfaces.cli.also import also_option, look_into
-from muisti.surfaces.cli.search import asked_at_option, search_limit_option, suggest_next
+from muisti.surfaces.cli.also import also_option
+from muisti.surfaces.cli.search import asked_at_option, search_limit_option
+from muisti.surfaces.cli.searching import suggest_next
 from muisti.surfaces.cli.shared import (
     common_options,
     filter_options,
@@ -23,6 +24,7 @@ from muisti.surfaces.cli.shared import (
     resolve_id,
     source_option,
 )
+from muisti.surfaces.cli.vaults import look_into
 
 _limit_option = click.option(
     "--limit", "-n", type=int, default=10, show_default=True, help="Maximum number of results."

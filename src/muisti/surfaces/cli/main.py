@@ -117,6 +117,10 @@ def main() -> None:
         if is_alone and run_search(sys.argv[2:]):
             return
         gc.set_threshold(GC_THRESHOLD)
+        from muisti.surfaces.cli.simple_search import run_simple
+
+        if run_simple(sys.argv[2:]):
+            os._exit(0)  # as below
     from muisti.surfaces.cli.group import run
 
     run()

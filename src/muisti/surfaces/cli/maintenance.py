@@ -150,7 +150,8 @@ def completion(shell: str) -> None:
     """
     from click.shell_completion import get_completion_class
 
-    from muisti.surfaces.cli.group import COMPLETE_VARIABLE, cli
+    from muisti.surfaces.cli.group import cli
+    from muisti.surfaces.cli.simple_search import COMPLETE_VARIABLE
 
     script = get_completion_class(shell)
     if script is not None:

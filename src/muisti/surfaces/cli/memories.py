@@ -16,7 +16,7 @@ from muisti.model.fields import Given, ValueType
 from muisti.model.memory import FIELDS
 from muisti.remember.scope import default_scope
 from muisti.surfaces.cli import render, render_results
-from muisti.surfaces.cli.also import also_option, look_into
+from muisti.surfaces.cli.also import also_option
 from muisti.surfaces.cli.shared import (
     Time,
     common_options,
@@ -34,6 +34,7 @@ from muisti.surfaces.cli.shared import (
     resolve_id,
     warn_of_problems,
 )
+from muisti.surfaces.cli.vaults import look_into
 from muisti.text.redact import redact_text
 
 MOST_IDS = 10

@@ -3,31 +3,72 @@
 from __future__ import annotations
 
 import functools
-import json
-import logging
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
-from muisti.errors import EmbedderProblem, InvalidRequest, MemoryNotFound, redact_message
+from muisti.errors import EmbedderProblem, InvalidRequest, MemoryNotFound
 from muisti.locations import find_database
 from muisti.model import Memory
 from muisti.model.fields import Field, Match, ValueType
-from muisti.model.jsonable import to_jsonable
 from muisti.ports import Progress
-from muisti.recall.filters import ALL, FILTERED, OPTIONS, ScopeOptions
+from muisti.recall.filters import ALL, FILTERED, OPTIONS
 from muisti.settings import is_foreign
-from muisti.surfaces.project import detect_project
+from muisti.surfaces.cli.vaults import (
+    OpenVault,
+    get_scope,
+    keep_warm,
+    note,
+    note_scope,
+    note_trust,
+    open_to_search,
+    open_vault,
+    print_json,
+    warn_if_degraded,
+    warn_of_problems,
+)
 
 if TYPE_CHECKING:
     from muisti.engine import Muisti
-    from muisti.engine.reader import Reader
 
+__all__ = [
+    "TIME_EXAMPLES",
+    "VAULT_HELP",
+    "Function",
+    "OpenVault",
+    "Time",
+    "common_options",
+    "confirm_change",
+    "confirm_deletion",
+    "embed_or_leave",
+    "embed_with_bar",
+    "filter_options",
+    "find_replaced",
+    "flag_names",
+    "get_scope",
+    "keep_warm",
+    "mode_option",
+    "note",
+    "note_scope",
+    "note_trust",
+    "open_to_search",
+    "open_vault",
+    "option_names",
+    "print_json",
+    "progress_bar",
+    "read_stdin",
+    "resolve_id",
+    "resolve_session",
+    "since_option",
+    "source_option",
+    "warn_if_degraded",
+    "warn_of_problems",
+]
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 VAULT_HELP = (
@@ -193,127 +234,6 @@ def mode_option(function: Function) -> Function:
     )(function)
 
 
-class OpenVault(NamedTuple):
-    """A vault that is open already, as the object of a click context: in a warm process."""
-
-    view: Callable[[str | None, str], Muisti]
-    """Returns it for a path, which must be its own, with a default project."""
-
-
-@contextmanager
-def open_vault(
-    vault: str | None, *, create: bool = False, sync: bool = True, in_project: bool = False
-) -> Iterator[Muisti]:
-    """Open the vault for one command. Without sync, external changes are not picked up.
-
-    In project: the default project is the repository of the working folder, unless the vault's
-    settings name one. What the command does not embed is embedded by a process that it leaves
-    behind.
-    """
-    kept = _find_open_vault()
-    project = detect_project(Path.cwd()) if in_project else ""
-    if kept is not None:
-        yield kept.view(vault, project)
-        return
-    from muisti import bootstrap
-
-    settings = None if sync else {"sync_on_open": False}
-    with bootstrap.open(
-        vault, role="cli", create=create, settings=settings, project=project
-    ) as memory:
-        _begin(memory)
-        yield memory
-    _leave_rest(memory, vault)
-
-
-@contextmanager
-def open_to_search(vault: str | None) -> Iterator[Reader]:
-    """Open the vault only to search it, as `open_vault` does with `in_project`. Imports less."""
-    kept = _find_open_vault()
-    project = detect_project(Path.cwd())
-    if kept is not None:
-        yield kept.view(vault, project)
-        return
-    from muisti import bootstrap
-
-    with bootstrap.open(vault, role="search", project=project) as memory:
-        _begin(memory)
-        yield memory
-    _leave_rest(memory, vault)
-
-
-def _begin(memory: Reader) -> None:
-    note_trust(memory)
-    if memory.sync_postponed:
-        from muisti.surfaces.cli import sync_process
-
-        sync_process.wait(Path(memory.location))
-
-
-def _leave_rest(memory: Reader, vault: str | None) -> None:
-    """Leave what a command did not wait for to processes that outlive it.
-
-    What is to be embedded in a database is left to a server, or to the next search.
-    """
-    if not memory.is_writable or find_database(vault):
-        return
-    root = Path(memory.location)
-    if memory.sync_postponed:
-        from muisti.surfaces.cli import sync_process
-
-        sys.stdout.flush()
-        sync_process.start(root, foreign=is_foreign(root, vault))
-    if memory.embedding_postponed:
-        from muisti.surfaces.cli import embedding_process
-
-        embedding_process.start(root, foreign=is_foreign(root, vault))
-
-
-def keep_warm(memory: Reader, vault: str | None) -> None:
-    """Start a process that answers the next search quickly, unless this is one."""
-    if _find_open_vault() is not None or not memory.settings.warm or find_database(vault):
-        return
-    if memory.is_writable and memory.is_trusted:
-        from muisti.surfaces.warm.start import start
-
-        sys.stdout.flush()
-        start(memory.location, foreign=is_foreign(Path(memory.location), vault))
-
-
-def _find_open_vault() -> OpenVault | None:
-    context = click.get_current_context(silent=True)
-    return context.find_object(OpenVault) if context is not None else None
-
-
-def note_trust(memory: Reader) -> None:
-    """Print a note if the vault is not trusted."""
-    if not memory.is_trusted:
-        note(
-            f"This vault is not trusted: {memory.location} was found in the working folder. "
-            "It is read-only; `muisti trust` if it is yours."
-        )
-
-
-def get_scope(memory: Reader, filters: Mapping[str, Any]) -> ScopeOptions:
-    """Return the scope of a command: that of its options, or the default project and user."""
-    if filters["session_id"] is not None:
-        return {"project": filters["project"], "session_id": filters["session_id"]}
-    project, user = filters["project"], filters["user"]  # "" is a scope: of no project, of no user
-    return {
-        "project": memory.settings.project or None if project is None else project,
-        "user": memory.settings.user or None if user is None else user,
-    }
-
-
-def note_scope(memory: Reader, filters: dict[str, Any], hint: str = "") -> None:
-    """Print which project a search or a list was restricted to by default, and a hint."""
-    if hint:
-        note(f"Note: {hint}")
-    is_default = filters.get("project") is None and filters.get("session_id") is None
-    if is_default and memory.settings.project:
-        note(f"In project {memory.settings.project}; --all-projects for all.")
-
-
 def resolve_id(memory: Muisti, part: str) -> str:
     """Return the full ID for its first or last characters.
 
@@ -372,57 +292,6 @@ def find_replaced(memory: Muisti, found: Memory) -> list[Memory]:
     """Return the memories that this one replaced."""
     ids = [link.target for link in found.links if link.supersedes]
     return [old for old in map(memory.get, ids) if old is not None]
-
-
-def print_json(value: object) -> None:
-    """Print a value as JSON."""
-    click.echo(json.dumps(to_jsonable(value), ensure_ascii=False, indent=2))
-
-
-def note(text: str) -> None:
-    """Print a remark to standard error, so that it does not mix with the output."""
-    click.echo(redact_message(text), err=True)  # it may quote an argument
-
-
-_logged: list[str] = []
-
-
-def _remember(record: logging.LogRecord) -> bool:
-    _logged.append(record.getMessage())
-    return True
-
-
-logging.getLogger("muisti").addFilter(_remember)
-
-
-def warn_if_degraded(results: object, *, embeds_later: bool = False) -> None:
-    """Print why a search used less than the requested mode, unless a log line has said so.
-
-    Embeds later: the command leaves a process that embeds what is missing.
-    """
-    degraded = getattr(results, "degraded", "")
-    _, _, reason = degraded.partition(": ")
-    for message in _logged:
-        _, _, logged = message.partition(": ")
-        # The reason may go on to say when the next attempt is.
-        if (reason and reason in message) or (logged and reason.startswith(logged)):
-            return
-    if embeds_later and "not embedded yet" in degraded:  # not if there is no embedder
-        note(
-            f"Note: {degraded}. A process in the background embeds what is missing, which takes "
-            "minutes if it is much; `muisti stats` shows how much is left."
-        )
-    elif degraded:
-        note(f"Note: {degraded}")
-
-
-def warn_of_problems(memory: Reader) -> None:
-    """Print a note if files of the vault could not be read, because results miss them."""
-    problems = memory.problems()
-    if problems:
-        first = problems[0].path if problems[0].path.isprintable() else ascii(problems[0].path)
-        more = f" and {len(problems) - 1} more" if len(problems) > 1 else ""
-        note(f"Note: could not read {first}{more}; `muisti verify` says how to fix it.")
 
 
 @contextmanager
