@@ -19,6 +19,7 @@ from functools import cached_property
 from pathlib import Path
 
 from muisti.atomic_rename import Folder, exchange_names, rename_exclusive
+from muisti.whole_sync import sync_file_system
 
 try:
     import fcntl
@@ -125,6 +126,10 @@ class FileSystem:
                 fcntl.fcntl(fd, full)
                 return
         os.fsync(fd)
+
+    def sync_all(self, folder: int) -> bool:
+        """Write all files to the disk of a folder that was opened before. False: do it singly."""
+        return sync_file_system(folder)
 
 
 system = FileSystem()

@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from muisti import bootstrap, filesystem
+from muisti import bootstrap, filesystem, whole_sync
+from muisti.errors import VaultError
 from muisti.filesystem import FileSystem, Tree, UnsafeFile, fold_name, is_portable_name
 from muisti.processes import is_running
 from muisti.settings import Settings
 from muisti.storage.files.core_memory import make_user_folder
-from muisti.storage.files.disk import Disk
+from muisti.storage.files.disk import TOGETHER, Disk
 from muisti.storage.files.file_names import make_file_name
 from tests.unit.making import a_memory
 
@@ -376,6 +377,83 @@ def test_macos_syncs_past_the_cache_of_the_disk(
     assert (calls, synced) == ([(7, 51)], [])
     FileSystem().sync(8)
     assert synced == [8], "a file system that does not know it"
+
+
+class Together(FileSystem):
+    """A system that syncs all files at once, or does not, or fails."""
+
+    def __init__(self, answer: bool | OSError) -> None:
+        self.answer = answer
+        self.whole: list[int] = []
+        self.synced: list[int] = []
+
+    def sync(self, fd: int) -> None:
+        self.synced.append(os.fstat(fd).st_ino)
+        super().sync(fd)
+
+    def sync_all(self, folder: int) -> bool:
+        self.whole.append(len(os.listdir(folder)))
+        if isinstance(self.answer, OSError):
+            raise self.answer
+        return self.answer
+
+
+@pytest.mark.parametrize("answer", [True, False])
+def test_many_files_are_synced_at_once_or_one_by_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, answer: bool
+) -> None:
+    system = Together(answer)
+    monkeypatch.setattr(filesystem, "system", system)
+    disk = Disk().confine(tmp_path)
+    files = {f"{number}.md": b"x" * number for number in range(TOGETHER)}
+    statuses = disk.write_all(tmp_path, files)
+    inodes = [(tmp_path / name).stat().st_ino for name in files]
+    assert [status.st_ino for status in statuses] == inodes
+    assert [status.st_size for status in statuses] == list(range(TOGETHER))
+    assert system.whole == [TOGETHER], "once, after all files were written"
+    assert system.synced == ([] if answer else inodes)
+
+
+def test_few_files_are_synced_one_by_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    system = Together(True)
+    monkeypatch.setattr(filesystem, "system", system)
+    Disk().confine(tmp_path).write_all(tmp_path, {"1.md": b"one", "2.md": b"two"})
+    assert (system.whole, len(system.synced)) == ([], 2)
+
+
+def test_nothing_is_saved_if_syncing_all_files_fails(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    vault = tmp_path / "vault"
+    texts = [f"Walrus number {number} sings" for number in range(TOGETHER)]
+    with bootstrap.open(vault, settings={"embedder": "none"}) as memory:
+        system = Together(OSError(errno.EIO, "Input/output error"))
+        monkeypatch.setattr(filesystem, "system", system)
+        with pytest.raises(VaultError, match="Input/output error"):
+            memory.save_batch(texts)
+        assert not list(vault.rglob("*walrus*"))
+        assert not memory.list()
+        system.answer = True
+        assert len(memory.save_batch(texts)) == TOGETHER
+        assert len(list(vault.rglob("*walrus*"))) == TOGETHER
+
+
+def test_a_whole_file_system_is_only_synced_where_that_is_reliable(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    folder = os.open(tmp_path, os.O_RDONLY)
+    try:
+        assert whole_sync.sync_file_system(folder) in (True, False)
+        monkeypatch.setattr(whole_sync, "MOST_UNWRITTEN", -1)
+        assert not whole_sync.sync_file_system(folder), "other programs have written much"
+    finally:
+        os.close(folder)
+    network = os.open("/proc", os.O_RDONLY)
+    try:
+        monkeypatch.setattr(whole_sync, "MOST_UNWRITTEN", 1 << 60)
+        assert not whole_sync.sync_file_system(network), "an unknown type"
+    finally:
+        os.close(network)
 
 
 def test_a_process_that_runs_and_one_that_does_not() -> None:

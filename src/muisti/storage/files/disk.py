@@ -10,7 +10,7 @@ import errno
 import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -29,6 +29,8 @@ from muisti.filesystem import LINK, Tree, UnsafeFile
 if TYPE_CHECKING:
     from muisti.atomic_rename import Folder
 
+TOGETHER = 16
+"""From this many new files on, they are synced with one call where the system can."""
 _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 
 
@@ -113,20 +115,29 @@ class ConfinedDisk:
         create = os.O_WRONLY | os.O_CREAT | os.O_EXCL | system.no_follow
         sync = system.sync_access | system.no_follow | system.never_wait
         statuses = []
-        with self._enter_for(folder, files) as (before, opened):
+        with self._enter_for(folder, files) as (before, opened), ExitStack() as stack:
+            whole = None
+            if len(files) >= TOGETHER and opened is not None:
+                # Opened before a file is written: it then gets to know of every error.
+                whole = system.open(".", os.O_RDONLY | system.folder_only, opened)
+                stack.callback(os.close, whole)
             for name, data in files.items():
                 self.step("create", paths[name])
                 fd = system.open(before + name, create, opened)
                 try:
                     self._write_all(fd, data, paths[name])
+                    statuses.append(os.fstat(fd))
                 finally:
                     os.close(fd)
+            if whole is not None:
+                self.step("fsync", folder)
+                if system.sync_all(whole):
+                    return statuses
             for name, path in paths.items():
                 self.step("fsync", path)
                 fd = system.open(before + name, sync, opened)
                 try:
-                    statuses.append(os.fstat(fd))
-                    tree.check_regular(path, statuses[-1])
+                    tree.check_regular(path, os.fstat(fd))
                     system.sync(fd)
                 finally:
                     os.close(fd)
