@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -56,6 +58,33 @@ def test_C5_save_batch_is_one_and_reports_progress(memory: Muisti) -> None:
     assert seen[-1] == (4, 4)
     assert len(memory.list()) == 3
     assert memory.save_batch([]) == []
+
+
+def test_C5_saving_returns_what_the_index_has(memory: Muisti, clock: FakeClock) -> None:
+    old = memory.save("Helsinki is the capital, as of today")
+    clock.forward(hours=5)
+    known = memory.save("A walrus sings #loud about [[Helsinki]]", keywords=["b", "a"])
+    items: list[Draft | str | dict[str, Any]] = [
+        "Plain",
+        Draft(content="With a link and a time", created_at=clock.now() - timedelta(days=90)),
+        {"content": "Nearly forgotten", "salience": 0.02, "importance": 1},
+        {"content": "Of a session", "session_id": "s1", "tier": "session", "user": "ana"},
+        {"content": "True until", "valid_from": clock.now(), "valid_until": clock.now()},
+        Draft(content="Given an ID", id="0190c0de-0000-7000-8000-000000000001"),
+        "Twice in one batch",
+        "Twice in one batch",
+        "A walrus sings #loud about [[Helsinki]]",
+    ]
+    assert known == memory.get(known.id)
+    new = memory.save("Tampere is the capital", replaces=old.id)
+    assert new == memory.get(new.id)
+    batches = [[item] for item in items]
+    batches += [[f"{number} of many" for number in range(20)]]
+    batches += [["New, and twice", "New, and twice", "New, once"]]
+    for batch in batches:
+        saved = memory.save_batch(batch)
+        assert saved == [memory.get(one.id) for one in saved]
+        clock.forward(seconds=1)
 
 
 def test_C5_update_changes_what_is_named_and_keeps_the_rest(

@@ -62,8 +62,8 @@ class Memories(Embedding):
                 return self._remember([draft])[0]
             self._check_own("replaces", replaces)
             with self._meter.measure("save"):
-                saved = self._write(_save_replacement, draft, replaces)
-                self._embed_saved([saved])
+                written = self._write(_save_replacement, draft, replaces)
+                [saved] = self._embed_saved([written])
         self._meter.count("memory.saved.count")
         return saved
 

@@ -56,7 +56,8 @@ def remember(
     """
     now = services.clock.now()
     prepared = prepare(services, drafts, now, progress)
-    return store(services, prepared, now, progress, near=near, merge=merge)
+    is_new = all(draft.id is None for draft in drafts)
+    return store(services, prepared, now, progress, near=near, merge=merge, has_new_ids=is_new)
 
 
 def remember_replacement(services: Services, draft: Draft, replaces: str) -> Memory:
@@ -83,7 +84,7 @@ def remember_replacement(services: Services, draft: Draft, replaces: str) -> Mem
     prepared = prepare(services, [draft], now)
     if prepared[0].user != old.user:
         raise InvalidRequest("replaces", replaces, "must be a memory of the same user")
-    return store(services, prepared, now, replaces=replaces)[0]
+    return store(services, prepared, now, replaces=replaces, has_new_ids=draft.id is None)[0]
 
 
 Prepared = NewType("Prepared", Memory)
@@ -195,6 +196,7 @@ def store(
     reinforce: bool = True,
     events: Sequence[Event] = (),
     replaces: str | None = None,
+    has_new_ids: bool = False,
 ) -> list[Memory]:  # shape: one argument for each option
     """Store all memories or none. A duplicate reinforces the memory that is already stored.
 
@@ -204,6 +206,7 @@ def store(
     Events: further journal entries of the same write.
     Replaces: the ID of the memory that the only new one replaces. Raises InvalidRequest if they
     have the same text.
+    Has new IDs: whether the journal cannot know any of these memories.
     """
     cosines = None
     while True:
@@ -224,15 +227,31 @@ def store(
                 committed = _commit(services, plan, now)
                 stored = [decision.duplicate_of or decision.memory for decision in decisions]
                 stored = [committed.memories.get(memory.id, memory) for memory in stored]
-                ids = [memory.id for memory in stored]
-                indexed = services.index.get_many(ids) if committed.indexed else []
+                by_id = _find_complete(plan, committed, now) if has_new_ids else {}
+                ids = [memory.id for memory in stored if memory.id not in by_id]
+                if ids and committed.indexed:
+                    by_id |= {memory.id: memory for memory in services.index.get_many(ids)}
                 break
         # Embedding is slow: it runs without the lock, and then all duplicates are resolved again.
         cosines = measure_similarity(services, decisions)
     if progress:
         progress(len(prepared), len(prepared))
-    by_id = {memory.id: memory for memory in indexed}
     return [by_id.get(memory.id) or replace(memory, index_pending=True) for memory in stored]
+
+
+def _find_complete(plan: MergePlan, committed: Committed, now: datetime) -> dict[str, Memory]:
+    """Return the created memories by ID of which the index would return just what was stored.
+
+    It adds what the journal says and how much salience has faded.
+    """
+    if not committed.indexed:
+        return {}
+    named = {id_ for event in plan.events for id_ in event.memory_ids}
+    return {
+        memory.id: committed.memories[memory.id]
+        for memory in plan.created
+        if memory.id not in named and memory.created_at == now and memory.salience == 1
+    }
 
 
 def _record_sessions(
