@@ -33,9 +33,18 @@ def recognize_standing(text: str) -> Standing | None:
     if len(text) > MAX_CHARS:
         return None
     sentences = [one.strip() for one in split_sentences(text, lines=True) if one.strip()]
-    kinds = [_read_sentence(sentence) for sentence in sentences]
-    found = [kind for kind in kinds if kind]
-    if not found or (2 * len(found) < len(kinds) and not (kinds[0] and len(text) <= SHORT)):
+    found: list[Standing] = []
+    others, is_first_enough = 0, False
+    for sentence in sentences:
+        kind = _read_sentence(sentence)
+        if kind:
+            found.append(kind)
+            is_first_enough |= not others and len(text) <= SHORT
+            continue
+        others += 1
+        if 2 * others > len(sentences) and not is_first_enough:
+            return None  # whatever the rest says
+    if not found:
         return None
     return Standing.INSTRUCTION if Standing.INSTRUCTION in found else Standing.PREFERENCE
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from muisti.model import Tier
@@ -38,7 +38,8 @@ class _Row(NamedTuple):
     place: tuple[str | None, ...]
 
 
-_NO_SIMHASH = (1 << 128) - 1
+_ALL_BITS = 128
+_NO_SIMHASH = (1 << _ALL_BITS) - 1
 """Far from every simhash, which has 64 bits."""
 
 
@@ -56,28 +57,37 @@ class KnownRows:
         self._rows: dict[int, _Row | None] = {}
         self._simhashes: dict[int, int] = {}
 
-    def read(
-        self, db: apsw.Connection, path: Path | None, wanted: Iterable[Iterable[int]]
-    ) -> tuple[dict[int, _Row | None], dict[int, int]]:
-        """Return the rows with these numbers; None for one that is not a memory, or deleted.
+    def find_near(
+        self,
+        db: apsw.Connection,
+        path: Path | None,
+        wanted: Sequence[Sequence[int]],
+        simhashes: Sequence[int],
+        most_bits: Sequence[int],
+    ) -> list[list[_Row]]:
+        """Return the memories among the rows with these numbers, for each of many searches.
 
-        Also returns the simhash of each as a number; that of None is far from all others.
+        Those that are deleted, or whose simhash differs in more bits from this one, are left out.
         """
         with self._guard:
             self._forget_changed(db, path)
             numbers = set[int]().union(*wanted)
-            unknown = [n for n in numbers if n not in self._rows]
+            unknown = numbers.difference(self._rows)
             if unknown:
                 if len(self._rows) + len(unknown) > _MOST_ROWS:
-                    self._rows, self._simhashes, unknown = {}, {}, list(numbers)
+                    self._rows, self._simhashes, unknown = {}, {}, numbers
                 self._rows |= dict.fromkeys(unknown)
                 self._simhashes |= dict.fromkeys(unknown, _NO_SIMHASH)
                 for n, id_, simhash, session, *place in fetch(db, _PLACES, (to_json(unknown),)):
                     full = (*place, session if place[0] == Tier.SESSION else None)
                     self._rows[n] = _Row(id_, simhash, full)
                     self._simhashes[n] = int(simhash or "0", 16)
-            rows, simhashes = self._rows, self._simhashes
-            return {n: rows[n] for n in numbers}, {n: simhashes[n] for n in numbers}
+            rows, known = self._rows, self._simhashes
+            found = []
+            for own, most, some in zip(simhashes, most_bits, wanted, strict=True):
+                near = [n for n in some if (known[n] ^ own).bit_count() <= most]
+                found.append([row for n in near if (row := rows[n]) is not None])
+            return found
 
     def clear(self) -> None:
         """Forget all rows."""
@@ -204,14 +214,16 @@ class SqliteDuplicates:
                     match = " OR ".join(quote_word(word) for word in words)
                     rows = fetch(db, _MATCHING, (match,)) if words else []
                     matching.append([n for (n,) in rows])
-            known, simhashes = self._known_rows.read(db, self._db.path, matching)
+            simhashes = [int(memory.simhash or "0", 16) for memory, _ in searches]
+            most = [
+                most_bits[at] if most_bits and len(found) <= limit else _ALL_BITS
+                for at, found in enumerate(matching)
+            ]
+            near = self._known_rows.find_near(db, self._db.path, matching, simhashes, most)
         results = []
-        for at, ((memory, _), found) in enumerate(zip(searches, matching, strict=True)):
-            near, place = found, memory.place
-            if most_bits and len(found) <= limit:  # few are left for what takes longer
-                own, most = int(memory.simhash or "0", 16), most_bits[at]
-                near = [n for n in found if (simhashes[n] ^ own).bit_count() <= most]
-            same = [row for n in near if (row := known[n]) is not None and row.place == place]
+        for (memory, _), kept in zip(searches, near, strict=True):
+            place = memory.place
+            same = [row for row in kept if row.place == place]
             results.append({row.id: row.simhash for row in same[:limit]})
         return results
 
