@@ -19,7 +19,6 @@ from functools import cached_property
 from pathlib import Path
 
 from muisti.atomic_rename import Folder, exchange_names, rename_exclusive
-from muisti.whole_sync import sync_file_system
 
 try:
     import fcntl
@@ -129,6 +128,8 @@ class FileSystem:
 
     def sync_all(self, folder: int) -> bool:
         """Write all files to the disk of a folder that was opened before. False: do it singly."""
+        from muisti.whole_sync import sync_file_system  # only a large batch needs it
+
         return sync_file_system(folder)
 
 
