@@ -60,10 +60,10 @@ def _read_type(library: Any, folder: int) -> int:
 
 
 def _count_unwritten() -> int:
-    """Return how many bytes of changed files are in memory only."""
+    """Return how many bytes of changed files are in memory only, or are being written."""
     try:
         with open("/proc/meminfo", "rb") as file:
-            found = re.search(rb"Dirty: *(\d+) kB", file.read())
+            sizes = re.findall(rb"^(?:Dirty|Writeback): *(\d+) kB", file.read(), re.MULTILINE)
     except OSError:
-        found = None
-    return int(found[1]) * 1024 if found else MOST_UNWRITTEN + 1
+        sizes = []
+    return 1024 * sum(map(int, sizes)) if sizes else MOST_UNWRITTEN + 1
