@@ -27,7 +27,8 @@ from muisti.recall.filters import (
     to_order,
     to_utc,
 )
-from muisti.recall.query import validate_mode
+from muisti.recall.query import clean_query, validate_mode
+from muisti.recall.query_embedding import count_search, start_embedding
 from muisti.recall.scope import hint_for_results
 from muisti.text.redact import redact_text
 
@@ -198,17 +199,21 @@ class Search(Runtime):
         options: FilterOptions,
         asked_at: datetime | None = None,
     ) -> SearchResults:
-        where = self._make_filter(options)
+        self._check_open()
+        safe = clean_query(self._redact(query))
         uses_vectors = validate_mode(mode) != "keyword"
-        safe = self._redact(query)
+        with count_search():
+            # First of all: the model takes longer than all that does not need the vector.
+            started = start_embedding(self._services, safe) if mode == "hybrid" else None
+            where = self._make_filter(options)
 
-        def run(services: Services) -> SearchResults:
-            if uses_vectors:
-                self._embed_missing()
-            with self._meter.measure("search"):
-                return pipeline.search(services, safe, where, limit, mode, asked_at)
+            def run(services: Services) -> SearchResults:
+                if uses_vectors:
+                    self._embed_missing()
+                with self._meter.measure("search"):
+                    return pipeline.search(services, safe, where, limit, mode, asked_at, started)
 
-        results = self._read_index(run)
+            results = self._read_index(run)
         # Only names that the caller gave may be misspelled.
         named = Filter(
             project=where.project if options.get("project") else None,

@@ -6,7 +6,7 @@ A back end may implement `ColumnSearch` to search without reading rows. Without 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 if TYPE_CHECKING:
@@ -94,8 +94,8 @@ class ColumnSearch(Protocol):
         """Return the texts that `VectorIndex.find_nearest` returns."""
         ...
 
-    def find_named_speakers(self, query: str) -> set[str] | None:
-        """Return the speakers of any text whom a query names.
+    def list_speakers(self) -> Set[str] | None:
+        """Return the names of all speakers, and maybe of some more.
 
         None if that is not known without reading, or if a model may not run while it searches:
         it holds something that others wait for.

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Set
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from muisti.model import DocumentSource, Link, Memory, SyncReport, VerifyReport
-    from muisti.ports import Embedders, Progress
+    from muisti.ports import Embedder, Embedders, Progress
     from muisti.ports.documents import DocumentFormat
     from muisti.ports.importing import ExtraValue, ImportExport
     from muisti.ports.language import LanguageModel
@@ -179,6 +179,14 @@ class ServiceFactory(Protocol):
         ...
 
 
+class QueryHint(NamedTuple):
+    """How a search embedded its query. Most likely the next one does the same."""
+
+    embedder: Embedder
+    speakers: Set[str]
+    """The names of all speakers, and maybe of some more."""
+
+
 class Services:
     """The services of an open vault. Each is created on first use: a hook needs few of them."""
 
@@ -191,6 +199,9 @@ class Services:
 
     unchecked = ""
     """Why searches may lack external changes: the files were not checked yet. "" if they were."""
+
+    query_hint: QueryHint | None = None
+    """None: no search has embedded its query, or no model may run while one searches."""
 
     def __init__(self, settings: Settings, clock: Clock, factory: ServiceFactory) -> None:
         self.settings = settings
@@ -250,7 +261,8 @@ class Services:
             self.store.prepare(wait=wait)
 
     def forget_queries(self) -> None:
-        """Forget the vectors of earlier queries."""
+        """Forget the vectors of earlier queries, and the names of speakers."""
+        self.query_hint = None
         embedders: Embedders | None = self.__dict__.get("embedders")
         if embedders is not None:
             embedders.forget_queries()

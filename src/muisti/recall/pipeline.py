@@ -23,12 +23,13 @@ from muisti.recall.query import (
     split_query,
     validate_mode,
 )
-from muisti.recall.query_embedding import QueryEmbedding, count_search, start_embedding
+from muisti.recall.query_embedding import QueryEmbedding
 from muisti.recall.results import read_results
 
 if TYPE_CHECKING:
     from muisti.model import Filter, SearchResult
     from muisti.ports import Services
+    from muisti.recall.query_embedding import StartedEmbedding
 
 
 def search(
@@ -38,14 +39,16 @@ def search(
     limit: int | None = None,
     mode: str = "hybrid",
     asked_at: datetime | None = None,
+    started: StartedEmbedding | None = None,
 ) -> SearchResults:
     """Return the memories that match a query, best first. Raises InvalidRequest, IndexCorrupt.
 
-    "Yesterday" in the query is relative to `asked_at`, or to now if that is None.
+    "Yesterday" in the query is relative to `asked_at`, or to now if that is None. `started`: what
+    `start_embedding` returned for the query.
     """
     limit = services.settings.search_limit if limit is None else validate_limit(limit)
-    with count_search(), services.index.snapshot():
-        found = find(services, query, where, limit, mode, asked_at)
+    with services.index.snapshot():
+        found = find(services, query, where, limit, mode, asked_at, started)
         results = read_results(services, found.hits)
     used_mode = "keyword" if found.embedding.vector is None else mode
     degraded = "; ".join(filter(None, (found.embedding.degraded, services.lag, services.unchecked)))
@@ -59,12 +62,12 @@ def find(
     limit: int,
     mode: str,
     asked_at: datetime | None = None,
+    started: StartedEmbedding | None = None,
 ) -> Hits:
     """Return the hits of a search without reading their memories. Raises InvalidRequest."""
     query = clean_query(query)
     mode = validate_mode(mode)
     now = asked_at or services.clock.now()
-    started = start_embedding(services, query) if mode == "hybrid" else None
     spelling = spell_words(query)
     parsed = parse_query(services, query, mode, now, started)
     found = find_hits(services, parsed, where, limit, now, spelling=spelling)

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from muisti.errors import EmbedderProblem
+from muisti.ports.services import QueryHint
 from muisti.processes import count_cores
 from muisti.recall.evidence import UNKNOWN_BACKGROUND, choose_background
 from muisti.recall.query import MAX_QUERY
-from muisti.recall.speaker import remove_names
+from muisti.recall.speaker import find_named, remove_names
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from muisti.ports import Embedder, Services, Space, Vector
+    from muisti.ports.columns import ColumnSearch, Key
     from muisti.recall.query import ParsedQuery
 
 _searching: set[int] = set()
@@ -43,7 +45,6 @@ class StartedEmbedding(NamedTuple):
     """A query that another thread embeds."""
 
     embedder: Embedder
-    space: Space
     text: str
     """What is embedded: the query without the names of speakers."""
     vector: Future[Vector]
@@ -66,43 +67,38 @@ def find_serving_space(services: Services) -> Space | None:
 
 
 def start_embedding(services: Services, query: str) -> StartedEmbedding | None:
-    """Embed a query in another thread, while this one searches by words. None: embed it later.
+    """Embed a query in another thread, before this one searches by words. None: embed it later.
 
-    It is only started where it helps: a local model is loaded and lets other threads run, nobody
-    waits for what the search holds, and there is a core that no other search of this process uses.
-    Whatever fails is reported by `embed_query`.
+    It is only started where it helps: an earlier search used a local model that lets other threads
+    run, and there is a core that no other search of this process uses. Whatever fails is reported
+    by `embed_query`.
     """
-    if not services.use_threads or _searching != {threading.get_ident()} or count_cores() < 2:
+    hint = services.query_hint
+    if hint is None or not services.use_threads:
         return None
-    search = services.index.open_columns()
-    named = None if search is None else search.find_named_speakers(query[:MAX_QUERY])
-    space = None if named is None else find_serving_space(services)
-    if named is None or space is None:
+    if _searching != {threading.get_ident()} or count_cores() < 2:
         return None
-    text = query[:MAX_QUERY]
-    try:
-        embedder = services.embedders(space.identity)
-        if embedder is None or embedder.is_remote or not embedder.is_parallel:
-            return None
-        if not embedder.is_ready() or not embedder.understands(text):
-            return None
-    except EmbedderProblem:
+    text, embedder = query[:MAX_QUERY], hint.embedder
+    if embedder.is_remote or not embedder.is_parallel:
+        return None
+    if not embedder.is_ready() or not embedder.understands(text):
         return None
     # The matches decide which names are removed. Most likely these are all that the query has.
-    text = remove_names(text, named)
+    text = remove_names(text, find_named(text, hint.speakers))
     if services.embedders.knows_query(text):
         return None
     vector = services.side_thread.start(partial(embedder.embed_query, text))
-    return None if vector is None else StartedEmbedding(embedder, space, text, vector)
+    return None if vector is None else StartedEmbedding(embedder, text, vector)
 
 
 def embed_query(
     services: Services,
     query: ParsedQuery,
     space: Space | None,
-    find_speakers: Callable[[], set[str]],
+    search: ColumnSearch,
+    matched: Sequence[Key],
 ) -> QueryEmbedding:
-    """Return the query's vector.
+    """Return the query's vector. `matched`: the texts that words found in `search`.
 
     Names of speakers are removed first. In a conversation a name is nearest to what others say to
     that person; the feature `speaker` judges by itself who is speaking.
@@ -123,7 +119,9 @@ def embed_query(
         weight = embedder.understands(text)
         if not weight and query.mode == "hybrid":
             return QueryEmbedding()
-        text = remove_names(text, find_speakers())
+        all_speakers = search.list_speakers()
+        services.query_hint = None if all_speakers is None else QueryHint(embedder, all_speakers)
+        text = remove_names(text, search.find_speakers(matched))
         started = query.started
         if started is not None and started.embedder is embedder and started.text == text:
             vector = started.vector.result()

@@ -96,11 +96,9 @@ def retrieve(
     if embedding is None and query.mode == "keyword":
         embedding = QueryEmbedding()
     elif embedding is None:
-        space = query.started.space if query.started else find_serving_space(services)
+        space = find_serving_space(services)
         with services.index.release():
-            embedding = embed_query(
-                services, query, space, lambda: search.find_speakers(list(keyword))
-            )
+            embedding = embed_query(services, query, space, search, list(keyword))
     vector: dict[Key, FoundText] = {}
     if embedding.vector is not None and embedding.space is not None:
         for filter_ in filters:

@@ -47,7 +47,7 @@ class RowSearch:
         found = self._services.vectors.find_nearest(space, query, where, limit)
         return [FoundText(*hit) for hit in found]
 
-    def find_named_speakers(self, query: str) -> None:
+    def list_speakers(self) -> None:
         """Return None: rows would have to be read."""
 
     def find_speakers(self, keys: Sequence[str]) -> set[str]:

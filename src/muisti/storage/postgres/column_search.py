@@ -98,7 +98,7 @@ class PostgresColumns:
         found.sort(key=lambda one: (-one.score, self._windows[one.key].id))
         return found[:limit]
 
-    def find_named_speakers(self, query: str) -> None:
+    def list_speakers(self) -> None:
         """Return None: no model runs while a connection is held."""
 
     def find_speakers(self, keys: Sequence[int]) -> set[str]:

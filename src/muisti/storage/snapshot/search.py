@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from functools import wraps
 from itertools import compress
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from muisti.ports.columns import CandidateTable, FoundText, UnusableColumns
 from muisti.ports.vectors import check_length
-from muisti.recall.speaker import find_named
 from muisti.storage.snapshot import nearest
 from muisti.storage.snapshot.build import MESSAGE, NO_WORDS
 from muisti.storage.snapshot.scope import Mask, has_only_scope
@@ -159,15 +158,12 @@ class SnapshotSearch:
         return hits[:limit]
 
     @reject_damaged
-    def find_named_speakers(self, query: str) -> set[str] | None:
-        """Return the speakers of any text whom a query names.
+    def list_speakers(self) -> Set[str] | None:
+        """Return the names of all speakers, and maybe of some more.
 
-        None if there are too many names, or if no model may run while this searches.
+        None if there are too many, or if no model may run while this searches.
         """
-        if self._source.has_pooled_connection:
-            return None
-        names = self._table.list_speakers()
-        return None if names is None else find_named(query, names)
+        return None if self._source.has_pooled_connection else self._table.list_speakers()
 
     @reject_damaged
     def find_speakers(self, keys: Sequence[int]) -> set[str]:
