@@ -25,7 +25,7 @@ from muisti.remember.options import SaveOptions, UpdateOptions
 from muisti.storage.files.memory_codec import FRONT_MATTER
 from muisti.storage.sqlite.connect import connect
 from muisti.storage.sqlite.migrate import migrate
-from muisti.storage.sqlite.rows import STORED
+from muisti.storage.sqlite.rows import PLACES, STORED, decode_memory
 from muisti.surfaces.cli.memories import COMMANDS
 from muisti.surfaces.cli.search import COMMANDS as FINDING
 from muisti.surfaces.rest import schemas, schemas_search
@@ -117,6 +117,20 @@ def test_the_index_has_a_column_for_each_stored_field(db: apsw.Connection) -> No
     for table in ("entries", "memories"):
         columns = {name for _, name, *_ in db.execute(f"PRAGMA table_info({table})")}
         assert columns - {"n", "source_hash"} == set(STORED)
+
+
+def test_a_row_sets_every_field_as_creating_a_memory_does() -> None:
+    row: list[Any] = [None] * len(PLACES)
+    for field in FIELDS:
+        if field.name in PLACES:
+            cell = {ValueType.TIME: 0, ValueType.LIST: "", ValueType.LINKS: ""}
+            value = cell.get(field.value_type, field.name)
+            choices = tuple(field.choices or ())
+            row[PLACES[field.name]] = choices[0].value if choices else value
+    read = decode_memory(row)
+    names = [field.name for field in dataclasses.fields(Memory)]
+    assert read == Memory(**{name: getattr(read, name) for name in names})
+    assert read.index_pending is False
 
 
 def test_rest_tells_and_takes_the_fields() -> None:

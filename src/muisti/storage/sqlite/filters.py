@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from muisti.model.fields import Field, Match
@@ -14,10 +15,11 @@ from muisti.storage.sqlite.validity import make_valid_until
 if TYPE_CHECKING:
     from muisti.model import Filter
 
-Condition = tuple[str, list[Cell]]
+Condition = tuple[str, Sequence[Cell]]
 """SQL on `memories m` or `entries m` and `usage u`, and its values. `1` is always true."""
 
 
+@lru_cache(maxsize=64)  # most searches have the same filter
 def build_condition(where: Filter, salience: str) -> Condition:
     """Return the condition for a filter. Salience: the SQL expression for the salience."""
     parts: list[str] = []
@@ -51,7 +53,7 @@ def build_condition(where: Filter, salience: str) -> Condition:
     if where.min_salience > 0:
         add(f"{salience} >= ?", where.min_salience)
     _add_times(where, add)
-    return " AND ".join(parts) or "1", values
+    return " AND ".join(parts) or "1", tuple(values)
 
 
 def _add_scope(where: Filter, add: Callable[..., None]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import lru_cache
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
@@ -171,9 +172,9 @@ class SqliteReader:
         Within a transaction their memories and words are kept, so that they are read only once.
         """
         condition, values = self._db.conditions(where)
-        sql = _SHOWN.format(columns=self._columns, condition=condition)
+        sql = _format_shown(self._columns, condition)
         with self._db.read_transaction() as db:
-            rows = fetch(db, sql, (*values, to_json(numbers)))
+            rows = fetch(db, sql, (*values, str(list(numbers))))  # numbers are written as in JSON
         found = {}
         kept = self._db.held.rows
         for row in rows:
@@ -319,6 +320,9 @@ SELECT {{columns}}, m.n, ({{condition}}), w.title, w.labels, w.body
 FROM json_each(?) j JOIN {FROM_ENTRIES.replace("entries m", "entries m ON m.n = j.value", 1)}
 LEFT JOIN words w ON w.n = m.n
 """
+_format_shown = lru_cache(maxsize=32)(
+    lambda columns, condition: _SHOWN.format(columns=columns, condition=condition)
+)
 _get_cells = itemgetter(
     *map(
         PLACES.__getitem__,

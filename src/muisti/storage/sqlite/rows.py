@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -110,7 +111,11 @@ def decode_memory(row: Sequence[Any]) -> Memory:
                 values[place] = to_time(values[place])
         links = json.loads(values[_LINKS]) if values[_LINKS] else ()
         values[_LINKS] = tuple([decode_link([values[_ID], *link]) for link in links])
-        return Memory(**dict(zip(_NAMES, values, strict=True)))
+        # What `Memory(...)` does, in half the time: no dictionary, no look-up of each field.
+        memory = object.__new__(Memory)
+        for set_field, value in zip(_SETTERS, (*values, *_REST), strict=True):
+            set_field(memory, value)
+        return memory
     except (KeyError, ValueError, TypeError, OverflowError) as error:
         raise IndexCorrupt(
             f"the index has an invalid row ({error!r}); `muisti reindex` rebuilds it"
@@ -164,6 +169,10 @@ def _find_decoder(field: Field) -> Callable[[Any], Any] | None:
 _NAMES = tuple(field.name for field in _READ)
 PLACES = {name: place for place, name in enumerate(_NAMES)}
 """Where each field is in a row of `make_columns`."""
+_DEFAULTS = {field.name: field.default for field in fields(Memory) if field.name not in PLACES}
+_SETTERS = tuple(getattr(Memory, name).__set__ for name in (*_NAMES, *_DEFAULTS))
+_REST = tuple(_DEFAULTS.values())
+"""The values of fields that no row has."""
 _DECODERS = tuple(
     (PLACES[field.name], decode) for field in _READ if (decode := _find_decoder(field)) is not None
 )
