@@ -10,7 +10,6 @@ from hypothesis import HealthCheck
 from muisti.lifecycle.journal_projection import project_events
 from muisti.model import Event, Filter, Memory
 from muisti.ports import IndexChanges, SearchIndex
-from muisti.ports.columns import FoundText
 from muisti.recall.matching import find_similar_words, rate_matches
 from muisti.recall.query import choose_terms, split_query
 from muisti.remember.index_rows import project_memory
@@ -75,8 +74,8 @@ def find(
         words, index.frequencies(words), lambda word, most: find_similar_words(index, word, most)
     )
     matches = index.match(terms, where, limit) if terms else []
-    hits = rate_matches([FoundText(one.memory_id, one.bm25) for one in matches], terms)
-    return [Found(id_, hit.score) for id_, hit in hits.items()]
+    hits = rate_matches({one.memory_id: one.bm25 for one in matches}, terms)
+    return [Found(id_, score) for id_, score in hits.items()]
 
 
 def find_ids(

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from muisti import Muisti, bootstrap
 from muisti.errors import InvalidRequest, MemoryNotFound
 from muisti.model import Filter
+from muisti.ports import Term
 from muisti.ports.columns import UnusableColumns
 from muisti.storage.snapshot.search import SnapshotSearch
 from muisti.storage.sqlite.snapshot import keeper
@@ -220,6 +221,18 @@ def test_a_snapshot_knows_how_common_words_are(vault: Muisti) -> None:
         assert isinstance(found, SnapshotSearch)
         assert found.count_texts(words) is None
         assert index.frequencies(words).counts["number"] == expected.counts["number"] + 1
+
+
+def test_a_transaction_has_one_search_in_columns(vault: Muisti) -> None:
+    index = vault._services.index
+    with index.snapshot():
+        first = index.open_columns()
+        assert first is not None
+        assert index.open_columns() is first
+    vault.save("A number that is new")
+    with index.snapshot():
+        assert index.open_columns() is not first
+        assert [one.bm25 for one in index.match([Term("new")], Filter(all_sessions=True), 5)]
 
 
 @pytest.mark.parametrize("wrong", [2**32 - 1, 0])

@@ -12,7 +12,7 @@ import pytest
 from muisti import Muisti
 from muisti.errors import EmbedderUnavailable
 from muisti.models.embedders.hashing import HashingEmbedder
-from muisti.ports import Vector
+from muisti.ports import Services, Vector
 from muisti.recall import query_embedding
 from muisti.recall.speaker import find_named
 
@@ -100,6 +100,22 @@ def test_a_query_is_embedded_again_if_the_matches_have_other_speakers(
         (False, "Ben likes harbour boats"),
     }
     assert own in dict(embedded.calls)
+
+
+def test_the_model_starts_before_the_index_is_read(
+    memory: Muisti, embedded: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[list[str]] = []
+    prepare = Services.prepare
+
+    def look(self: Services, *, wait: bool) -> None:
+        seen.append(embedded.names())
+        prepare(self, wait=wait)
+
+    monkeypatch.setattr(Services, "prepare", look)
+    memory.search("where is the boat?")
+    assert seen[0] == [SIDE]
+    assert len(embedded.calls) == 1
 
 
 def test_only_a_hybrid_search_that_is_alone_and_unknown_starts_it(

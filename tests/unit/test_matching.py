@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muisti.ports import Term, Words
-from muisti.ports.columns import FoundText
 from muisti.recall.matching import (
     K1,
     count_words,
@@ -17,7 +16,6 @@ from muisti.recall.matching import (
     find_similar_words,
     has_same_beginning,
     is_one_typo,
-    make_literal_hits,
     rate_matches,
 )
 
@@ -157,12 +155,7 @@ def test_the_score_is_the_share_of_what_no_text_can_exceed(
     bm25: float, weights: tuple[float, ...], score: float
 ) -> None:
     terms = [Term(str(weight), weight=weight) for weight in weights]
-    hit = rate_matches([FoundText("m", bm25)], terms)["m"]
-    assert hit == (pytest.approx(score), "")
-
-
-def test_characters_that_are_no_word() -> None:
-    assert make_literal_hits([FoundText("m", 0.0)], ":-)") == {"m": (0.5, ":-)")}
+    assert rate_matches({"m": bm25}, terms) == {"m": pytest.approx(score)}
 
 
 # -- Counts

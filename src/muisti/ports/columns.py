@@ -25,11 +25,11 @@ class UnusableColumns(Exception):
 
 
 class FoundText(NamedTuple):
-    """A text that words or vectors found."""
+    """A text that vectors found."""
 
     key: Key
     score: float
-    """bm25, or the cosine of its nearest piece."""
+    """The cosine of its nearest piece."""
     start: int = 0
     end: int = 0
     """Where the nearest piece is in its content."""
@@ -69,6 +69,8 @@ class CandidateTable(NamedTuple):
     """Names of the candidates' speakers, as `muisti.recall.speaker` finds them; and maybe ""."""
     speaker: Column
     """The place of each candidate's speaker in `speakers`."""
+    session_groups: Any = None
+    """What `muisti.recall.columns` makes of `sessions` to group numbers by them; None: not yet."""
 
 
 class ColumnSearch(Protocol):
@@ -80,11 +82,11 @@ class ColumnSearch(Protocol):
     is_array: bool
     """Whether columns are arrays of numpy."""
 
-    def match(self, terms: Sequence[Term], where: Filter, limit: int) -> list[FoundText]:
-        """Return the texts that `WordIndex.match` returns."""
+    def match(self, terms: Sequence[Term], where: Filter, limit: int) -> dict[Key, float]:
+        """Return the texts that `WordIndex.match` returns, best first, and their bm25."""
         ...
 
-    def match_literal(self, text: str, where: Filter, limit: int) -> list[FoundText]:
+    def match_literal(self, text: str, where: Filter, limit: int) -> Sequence[Key]:
         """Return the texts that `WordIndex.match_literal` returns."""
         ...
 

@@ -104,10 +104,6 @@ class ListColumns:
         """Return the larger number at each place."""
         return column._combine(other, max)
 
-    def minimum(self, column: Numbers, other: Numbers | float) -> Numbers:
-        """Return the smaller number at each place."""
-        return column._combine(other, min)
-
     def exp(self, column: Numbers) -> Numbers:
         """Return e to the power of each number."""
         return ListColumn(map(math.exp, column.values))
@@ -180,6 +176,10 @@ class ListColumns:
         """Return the numbers at places, of each row if columns are stacked."""
         return column[places]
 
+    def take_all(self, several: Sequence[Numbers], places: Sequence[int]) -> list[list[float]]:
+        """Return the numbers of several columns at places, a list for each column."""
+        return [[column.values[place] for place in places] for column in several]
+
     def take_sides(self, sides: Any, places: Sequence[int]) -> list[list[int]]:
         """Return the numbers of all rows of `sides` at each of these places."""
         return [[side[place] for side in sides] for place in places]
@@ -219,10 +219,6 @@ class ArrayColumns(ListColumns):
     def maximum(self, column: Numbers, other: Numbers | float) -> Numbers:
         """Return the larger number at each place."""
         return self._numpy.maximum(column, other)
-
-    def minimum(self, column: Numbers, other: Numbers | float) -> Numbers:
-        """Return the smaller number at each place."""
-        return self._numpy.minimum(column, other)
 
     def exp(self, column: Numbers) -> Numbers:
         """Return e to the power of each number."""
@@ -290,6 +286,11 @@ class ArrayColumns(ListColumns):
     def take(self, column: Numbers, places: Any) -> Numbers:
         """Return the numbers at places, of each row if columns are stacked."""
         return column[..., places]
+
+    def take_all(self, several: Sequence[Numbers], places: Sequence[int]) -> list[list[float]]:
+        """Return the numbers of several columns at places, a list for each column."""
+        taken: list[list[float]] = self._numpy.array(several)[:, places].tolist()
+        return taken
 
     def take_sides(self, sides: Any, places: Sequence[int]) -> list[list[int]]:
         """Return the numbers of all rows of `sides` at each of these places."""

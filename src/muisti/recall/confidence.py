@@ -138,28 +138,28 @@ class Others:
     """The best numbers of the results other than one."""
 
     def __init__(self, first: Sequence[Evidence]) -> None:
-        self._columns = {
+        shares = [one.share for one in first]
+        columns = {
             "nearness": [one.nearness or 0.0 for one in first],
-            "share": [one.share for one in first],
+            "share": shares,
             "matched": [one.matched for one in first],
             "pairs": [one.pairs for one in first],
         }
-        self._two_best = {
-            name: sorted(column, reverse=True)[:2] for name, column in self._columns.items()
-        }
-        self._shares = self._columns["share"]
+        self._two_best = {}
+        for name, column in columns.items():
+            best, second, *_ = (*sorted(column, reverse=True)[:2], 0.0, 0.0)
+            self._two_best[name] = column, best, second
+        self._shares = shares
+        self._sum = math.fsum(shares)
 
     def get_best(self, name: str, place: int) -> float:
         """Return the largest number of all results but the one at this place; 0 without others."""
-        column, two_best = self._columns[name], self._two_best[name]
-        is_best = place < len(column) and column[place] == two_best[0]
-        if is_best:
-            return two_best[1] if len(two_best) > 1 else 0.0
-        return two_best[0] if two_best else 0.0
+        column, best, second = self._two_best[name]
+        return second if place < len(column) and column[place] == best else best
 
     def sum_shares(self, place: int) -> float:
         """Return the sum of the shares of all results but the one at this place."""
-        return math.fsum(self._shares[:place] + self._shares[place + 1 :])
+        return self._sum - self._shares[place] if place < len(self._shares) else self._sum
 
 
 def _describe_answer(evidence: Sequence[Evidence], place: int, others: Others) -> tuple[float, ...]:

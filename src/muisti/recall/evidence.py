@@ -200,25 +200,25 @@ def find_around(inputs: RankingInputs, positions: Sequence[int]) -> dict[int, Ar
     missing = len(table.lengths) - 1
     sides = columns.take_sides(table.sides, positions)
     beside = list({at for row in sides for at in row if at != missing})
-    bodies = columns.take(table.bodies, columns.index(beside)).tolist()
-    # All of a short text is one passage.
-    short = [at for at, length in zip(beside, bodies, strict=True) if length <= PASSAGE]
-    words: dict[int, dict[str, float]] = {at: {} for at in short}
-    at_short = columns.index(short)
-    for word, forms in inputs.query_forms.items() if short else ():
-        column = table.counts.get(word)
-        if column is not None:
-            counts = columns.take(column, at_short).tolist()
-            for at, count in zip(short, counts, strict=True):
-                if count:
+    words: dict[int, dict[str, float]] = {}
+    if beside:
+        found = {word: table.counts[word] for word in inputs.query_forms if word in table.counts}
+        bodies, *counted = columns.take_all([table.bodies, *found.values()], beside)
+        # All of a short text is one passage.
+        words = {at: {} for at, length in zip(beside, bodies, strict=True) if length <= PASSAGE}
+        for word, counts in zip(found, counted, strict=True):
+            forms = inputs.query_forms[word]
+            for at, count in zip(beside, counts, strict=True):
+                if count and at in words:
                     add_matches(words[at], forms)
     around = {}
     for position, row in zip(positions, sides, strict=True):
-        found: dict[str, float] = {}
+        together: dict[str, float] = {}
         for at in row:
             if words.get(at):
-                add_matches(found, words[at].items())
-        around[position] = Around(row, any(at != missing for at in row), found)
+                add_matches(together, words[at].items())
+        is_turn = row.count(missing) < len(row)
+        around[position] = Around(row, is_turn, together)
     return around
 
 

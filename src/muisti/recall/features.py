@@ -191,14 +191,13 @@ class RankingInputs:
         return matched
 
     def _explain_match(self, ranked: Ranked) -> Matched:
-        hit = self.retrieval.keyword.get(ranked.position)
-        if hit is not None and hit.literal:
-            same = frozenset((hit.literal,))
+        if ranked.position not in self.retrieval.keyword:
+            return NO_MATCH
+        if not self.query.terms:  # it was found by its characters
+            same = frozenset((self.query.text,))
             return Matched(same, frozenset(), same)
         text = self.retrieval.texts.get(ranked.candidate.memory_id)
-        if hit is None or text is None:
-            return NO_MATCH
-        return explain_match(text, self.query.terms)
+        return NO_MATCH if text is None else explain_match(text, self.query.terms)
 
     @cached_property
     def closeness(self) -> Numbers:
@@ -261,14 +260,6 @@ class Feature(NamedTuple):
         """Return the weight for a query."""
         return self.weight(inputs) if callable(self.weight) else self.weight
 
-    def signal(self, inputs: RankingInputs, ranked: Ranked) -> Signal | None:
-        """Return what `why` shows for this feature, or None."""
-        note = self.note
-        if not isinstance(note, str):
-            return note(inputs, ranked)
-        contribution = ranked.get_contribution(self.name)
-        return Signal(self.name, None, contribution, note) if note and contribution else None
-
 
 # -- Words and meaning, with neighbours and sessions
 
@@ -298,15 +289,15 @@ def score_words(inputs: RankingInputs) -> Numbers | float:
 
 def note_words(inputs: RankingInputs, ranked: Ranked) -> Signal | None:
     """Name the words that matched."""
-    hit = inputs.retrieval.keyword.get(ranked.position)
-    if hit is None:
+    score = inputs.retrieval.keyword.get(ranked.position)
+    if score is None:
         return None
     matched = inputs.explain_match(ranked)
     note = f"matched {_list_words(inputs, matched.words)}"
     if matched.loose:
         note += f"; approximately: {_list_words(inputs, matched.loose)}"
     rank = inputs.keyword_ranks[ranked.position]
-    return Signal("keyword", rank, round(hit.score, 4), note)
+    return Signal("keyword", rank, round(score, 4), note)
 
 
 def _list_words(inputs: RankingInputs, words: Iterable[str]) -> str:

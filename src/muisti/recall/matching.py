@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from os.path import commonprefix
 from typing import TYPE_CHECKING, NamedTuple
 
 from muisti.ports.search import WordCounts
 
 if TYPE_CHECKING:
-    from muisti.ports.columns import FoundText, Key
+    from muisti.ports.columns import Key
     from muisti.ports.rows import Words
     from muisti.ports.search import Term, WordIndex
 
@@ -17,15 +17,6 @@ K1 = 1.2
 """The constant of BM25 that limits the weight of one word."""
 FIELD_WEIGHTS = (3.0, 2.0, 1.0)
 """Of title, labels and body, in BM25 and in counting occurrences."""
-
-
-class LexicalHit(NamedTuple):
-    """A text that matched words of the query. The text itself is not read until it is shown."""
-
-    score: float
-    """Between 0 and 1."""
-    literal: str = ""
-    """The query, if the text was found by its characters."""
 
 
 class Matched(NamedTuple):
@@ -42,11 +33,11 @@ class Matched(NamedTuple):
 NO_MATCH = Matched(frozenset(), frozenset(), frozenset())
 
 
-def rate_matches(matches: Iterable[FoundText], terms: Sequence[Term]) -> dict[Key, LexicalHit]:
-    """Return the hits with scores that are comparable between queries."""
+def rate_matches(matches: Mapping[Key, float], terms: Sequence[Term]) -> dict[Key, float]:
+    """Return the hits with scores between 0 and 1 that are comparable between queries."""
     # The highest possible bm25 for this query.
     best = max(1e-6, sum(term.weight for term in terms)) * (K1 + 1)
-    return {key: LexicalHit(score / best if score < best else 1.0) for key, score, *_ in matches}
+    return {key: score / best if score < best else 1.0 for key, score in matches.items()}
 
 
 def explain_match(words: Words, terms: Sequence[Term]) -> Matched:
@@ -65,11 +56,6 @@ def explain_match(words: Words, terms: Sequence[Term]) -> Matched:
             found.update(others)
     matched = frozenset(exact | loose)
     return Matched(matched, frozenset(loose), matched | found)
-
-
-def make_literal_hits(matches: Iterable[FoundText], text: str) -> dict[Key, LexicalHit]:
-    """Return the hits for texts that contain exactly these characters."""
-    return {match.key: LexicalHit(0.5, text) for match in matches}
 
 
 def count_words(texts: Iterable[Words | None], wanted: Sequence[str]) -> WordCounts:

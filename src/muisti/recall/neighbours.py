@@ -30,7 +30,7 @@ _PARTS = (NEAR, NEXT_BUT_ONE, NEAR, NEXT_BUT_ONE)
 
 def score_shortness(lengths: Numbers, columns: ListColumns) -> Numbers:
     """Return 1 for texts of at most SHORT words, less for longer ones."""
-    return columns.minimum(SHORT / columns.maximum(lengths, 1.0), 1.0)
+    return SHORT / columns.maximum(lengths, float(SHORT))
 
 
 class Neighbourhood:
@@ -42,7 +42,9 @@ class Neighbourhood:
         self._own = slice(len(table.keys))
         self._lengths = columns.maximum(table.lengths, 0.0)
         self._indexed = columns.is_positive(table.lengths + 1.0)
-        self._sessions = columns.group(table.sessions, table.session_count)
+        self._sessions = table.session_groups
+        if self._sessions is None:
+            self._sessions = columns.group(table.sessions, table.session_count)
         self._has_sides = len(table.sides) > 0
         if self._has_sides:
             short = score_shortness(self._lengths, columns) * self._indexed

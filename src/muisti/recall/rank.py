@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from muisti.ports import Candidate
     from muisti.recall.columns import Numbers
 
-FIRST_READ, MORE = 14, 32
+FIRST_READ, MORE = 12, 32
 """How many candidates are read first, and then each time that these do not suffice."""
 LIFT = 0.001
 """The least by which a successor ranks above the memory that it replaced."""
@@ -132,9 +132,13 @@ def explain_result(inputs: RankingInputs, ranked: Ranked) -> tuple[Signal, ...]:
     """Return the signals of a result, for `why`. The last one is the value that it is ranked by."""
     shown = []
     for feature in inputs.noted_features:
-        signal = feature.signal(inputs, ranked)
-        if signal is not None:
-            shown.append(signal)
+        note = feature.note
+        if not isinstance(note, str):
+            signal = note(inputs, ranked)
+            if signal is not None:
+                shown.append(signal)
+        elif note and (contribution := ranked.get_contribution(feature.name)):
+            shown.append(Signal(feature.name, None, contribution, note))
     score = round(ranked.score, 6)
     note = "the sum that results are ranked by"
     if inputs.rrf_k is not None:

@@ -9,7 +9,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from muisti.recall.columns import ArrayColumns, ListColumns
-from muisti.recall.matching import make_literal_hits, rate_matches
+from muisti.recall.matching import rate_matches
 from muisti.recall.neighbours import Neighbourhood
 from muisti.recall.query import MAX_TERMS
 from muisti.recall.query_embedding import QueryEmbedding, embed_query, find_serving_space
@@ -20,11 +20,12 @@ if TYPE_CHECKING:
     from muisti.ports import Candidate, Services, Words
     from muisti.ports.columns import CandidateTable, ColumnSearch, FoundText, Key
     from muisti.recall.columns import Numbers
-    from muisti.recall.matching import LexicalHit
     from muisti.recall.query import ParsedQuery
 
 POOL = 50
 """How many hits of each list become candidates of the first results."""
+LITERAL = 0.5
+"""The score of a text that has the characters of a query without words."""
 MAX_BETWEEN = 20
 """How many memories become candidates because they replaced a hit, though they are replaced too.
 More would say nothing new: each differs little from the next.
@@ -41,8 +42,8 @@ class Retrieval:
     """Makes columns as those of the table."""
     read: Callable[[Sequence[int]], list[Candidate]]
     """Reads the rows of candidates at these positions."""
-    keyword: dict[int, LexicalHit] = field(default_factory=dict)
-    """Best first, as `vector`."""
+    keyword: dict[int, float] = field(default_factory=dict)
+    """Scores by words, or LITERAL; best first, as `vector`."""
     vector: dict[int, FoundText] = field(default_factory=dict)
     words: Numbers | None = None
     """Scores by words, neighbours included; NaN if a candidate has none. None: no candidate has."""
@@ -106,20 +107,20 @@ def retrieve(
                 if by_rank or hit.score > embedding.unrelated or hit.key in keyword:
                     vector[hit.key] = hit
     if len(filters) > 1:
-        keyword = dict(sorted(keyword.items(), key=lambda item: -item[1].score))
+        keyword = dict(sorted(keyword.items(), key=lambda item: -item[1]))
         vector = dict(sorted(vector.items(), key=lambda item: -item[1].score))
     return _score_candidates(search, query, embedding, where, keyword, vector)
 
 
 def _match_words(
     search: ColumnSearch, query: ParsedQuery, where: Filter, pool: int
-) -> dict[Key, LexicalHit]:
+) -> dict[Key, float]:
     if query.terms:
         return rate_matches(search.match(query.terms, where, pool), query.terms)
     if query.mode == "vector" or query.words:
         return {}
     # The query has no words, for example "???": look for its characters.
-    return make_literal_hits(search.match_literal(query.text, where, pool), query.text)
+    return dict.fromkeys(search.match_literal(query.text, where, pool), LITERAL)
 
 
 def _score_candidates(
@@ -127,7 +128,7 @@ def _score_candidates(
     query: ParsedQuery,
     embedding: QueryEmbedding,
     where: Filter,
-    keyword: dict[Key, LexicalHit],
+    keyword: dict[Key, float],
     vector: dict[Key, FoundText],
 ) -> Retrieval:
     """Add successors and neighbours to the hits, and score all of them."""
@@ -164,8 +165,8 @@ def _score_candidates(
         retrieval.words, retrieval.session_words = around.score_words(query.terms)
     elif retrieval.keyword:
         literal = [float("nan")] * len(table.keys)
-        for position, hit in retrieval.keyword.items():
-            literal[position] = hit.score
+        for position, score in retrieval.keyword.items():
+            literal[position] = score
         retrieval.words = columns.make(literal)
     if embedding.vector is not None and embedding.space is not None:
         cosines = search.compute_cosines(table, embedding.space, embedding.vector)

@@ -30,15 +30,15 @@ class RowSearch:
         self._texts: list[str] = []
         """The IDs of all texts that were described last."""
 
-    def match(self, terms: Sequence[Term], where: Filter, limit: int) -> list[FoundText]:
+    def match(self, terms: Sequence[Term], where: Filter, limit: int) -> dict[str, float]:
         """Return texts that contain any of the terms, best bm25 first."""
         found = self._index.match(terms, where, limit)
         self._openings.update((one.memory_id, one.opening) for one in found)
-        return [FoundText(one.memory_id, one.bm25) for one in found]
+        return {one.memory_id: one.bm25 for one in found}
 
-    def match_literal(self, text: str, where: Filter, limit: int) -> list[FoundText]:
+    def match_literal(self, text: str, where: Filter, limit: int) -> list[str]:
         """Return texts that contain exactly these characters."""
-        return [FoundText(id_, 0.0) for id_ in self._index.match_literal(text, where, limit)]
+        return self._index.match_literal(text, where, limit)
 
     def find_nearest(
         self, space: Space, query: Vector, where: Filter, limit: int

@@ -73,16 +73,15 @@ class PostgresColumns:
         self._texts: Array = np.zeros(0, np.int64)
         """The numbers of all texts that were described last."""
 
-    def match(self, terms: Sequence[Term], where: Filter, limit: int) -> list[FoundText]:
+    def match(self, terms: Sequence[Term], where: Filter, limit: int) -> dict[int, float]:
         """Return texts that contain any of the terms, best bm25 first."""
         found = self._index.find_matches(terms, where, limit)
         self._openings.update((n, opening) for n, _, opening, _ in found)
-        return [FoundText(n, score) for n, _, _, score in found]
+        return {n: score for n, _, _, score in found}
 
-    def match_literal(self, text: str, where: Filter, limit: int) -> list[FoundText]:
+    def match_literal(self, text: str, where: Filter, limit: int) -> list[int]:
         """Return texts that contain exactly these characters."""
-        keys = self.find_keys(self._index.match_literal(text, where, limit))
-        return [FoundText(key, 0.0) for key in keys]
+        return self.find_keys(self._index.match_literal(text, where, limit))
 
     def find_nearest(
         self, space: Space, query: Vector, where: Filter, limit: int

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isqrt
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -23,6 +24,8 @@ BLOCK = 32_768
 """So many vectors are compared at a time."""
 SAMPLE = 16
 """Of so many vectors one is counted to find out how near the nearest are."""
+SURE = 5
+"""So many standard deviations more of the sample are looked at than expected."""
 PART = 1000
 """Of so many vectors the products are computed at a time."""
 EXACT = 4
@@ -123,7 +126,8 @@ def _choose_nearest(different: NDArray[np.uint16], take: int) -> Places:
     # A sample shows which vectors may be among them, so that few need to be sorted.
     sample = different[::SAMPLE].copy()
     sample.sort()
-    up_to = sample[min(2 * take // SAMPLE + 2, len(sample) - 1)]
+    rank = take // SAMPLE
+    up_to = sample[min(rank + SURE * isqrt(rank) + 2, len(sample) - 1)]
     near = (different <= up_to).nonzero()[0]
     if len(near) < take:
         near = np.arange(len(different))

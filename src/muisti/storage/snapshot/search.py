@@ -65,6 +65,10 @@ class SnapshotSearch:
         self._texts: Places = np.zeros(0, np.int64)
         """The places of all texts that were described last."""
 
+    def uses(self, table: SearchTable) -> bool:
+        """Return whether it searches in this table."""
+        return self._table is table
+
     def _distrust(self, reason: str) -> UnusableColumns:
         """Return the error, and use the table no more in this transaction."""
         self.tables.distrust()
@@ -75,13 +79,13 @@ class SnapshotSearch:
         return self._table.count_texts(words)
 
     @reject_damaged
-    def match(self, terms: Sequence[Term], where: Filter, limit: int) -> list[FoundText]:
+    def match(self, terms: Sequence[Term], where: Filter, limit: int) -> dict[int, float]:
         """Return texts that contain any of the terms, best bm25 first."""
         sought = [term for term in terms if term.sought] or terms
         if any(term.prefix for term in sought):
             found = self._index.match(terms, where, limit)
             keys = self.find_keys([one.memory_id for one in found])
-            return [FoundText(key, one.bm25) for key, one in zip(keys, found, strict=True)]
+            return dict(zip(keys, (one.bm25 for one in found), strict=True))
         words = [word for term in sought for word in (term.text, *term.alternatives)]
         words = list(dict.fromkeys(words))
         if self._matched is None or self._matched[0] != words:
@@ -93,7 +97,7 @@ class SnapshotSearch:
             places, scores = matches.choose_best(None)
             accepted = self._check_filter(places, where)
         places, scores = self._sort(places[accepted], scores[accepted])
-        return list(map(FoundText, places[:limit].tolist(), scores[:limit].tolist()))
+        return dict(zip(places[:limit].tolist(), scores[:limit].tolist(), strict=True))
 
     def _sort(self, places: Places, scores: Scores) -> tuple[Places, Scores]:
         """Sort by score, then the latest first, then by ID."""
@@ -127,10 +131,9 @@ class SnapshotSearch:
         accepted = self._source.find_accepted(numbers.tolist(), where)
         return np.isin(numbers, accepted)
 
-    def match_literal(self, text: str, where: Filter, limit: int) -> list[FoundText]:
+    def match_literal(self, text: str, where: Filter, limit: int) -> list[int]:
         """Return texts that contain exactly these characters."""
-        keys = self.find_keys(self._index.match_literal(text, where, limit))
-        return [FoundText(key, 0.0) for key in keys]
+        return self.find_keys(self._index.match_literal(text, where, limit))
 
     @reject_damaged
     def find_nearest(
@@ -213,8 +216,15 @@ class SnapshotSearch:
         sessions = table.take("session", candidates)
         alone = (sessions == 0).nonzero()[0]
         sessions[alone] = np.arange(len(alone))
-        session, groups = _number_values(sessions)
-        speaker, numbers = _number_values(table.take("speaker", candidates))
+        order = sessions.argsort()
+        ordered = sessions[order]
+        is_first = np.ones(count, bool)
+        np.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])
+        starts = is_first.nonzero()[0]
+        session = np.empty(count, np.intp)
+        session[order] = is_first.cumsum() - 1
+        speaker = table.take("speaker", candidates).tolist()
+        numbers = {number: at for at, number in enumerate(dict.fromkeys(speaker))}
         at_sides = positions[sides.T].astype(np.intp)  # the last position is that of -1
         has_sides = np.count_nonzero(at_sides < len(texts)) > 0
         return CandidateTable(
@@ -228,9 +238,10 @@ class SnapshotSearch:
             messages=(flags[:count] & MESSAGE > 0).astype(np.float64),
             allowed=None if np.count_nonzero(accepted) == count else accepted.tolist(),
             sessions=session,
-            session_count=len(groups),
-            speakers=[table.get_speaker(number) for number in numbers.tolist()],
-            speaker=speaker,
+            session_count=len(starts),
+            speakers=[table.get_speaker(number) for number in numbers],
+            speaker=[numbers[number] for number in speaker],
+            session_groups=(order, starts),
         )
 
     def _find_sides(self, places: Places) -> Places:
@@ -287,14 +298,3 @@ def _add_places(positions: NDArray[np.int32], places: Places, count: int) -> Pla
         new = new[is_first]
         positions[new] = np.arange(count, count + len(new), dtype=np.int32)
     return new
-
-
-def _number_values(values: Array) -> tuple[Array, Array]:
-    """Return a number for each value, equal for equal ones, and the distinct values, sorted."""
-    order = values.argsort()
-    ordered = values[order]
-    is_first = np.ones(len(values), bool)
-    is_first[1:] = ordered[1:] != ordered[:-1]
-    numbers = np.empty(len(values), np.intp)
-    numbers[order] = is_first.cumsum() - 1
-    return numbers, ordered[is_first]

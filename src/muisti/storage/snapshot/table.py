@@ -141,6 +141,8 @@ class SearchTable:
         self._tokens = tokens
         self._ranges: dict[str, tuple[int, int]] = {}
         """Where the postings of words are in the snapshot: a query asks for a word repeatedly."""
+        self._names: dict[int, str] = {}
+        """The names of speakers that were decoded."""
         self._changed_sessions: frozenset[int] = frozenset()
         self._replaced: frozenset[int] = frozenset()
         """Rows that a changed row supersedes, or did."""
@@ -227,9 +229,14 @@ class SearchTable:
         first = self.recent_rows.first_speaker
         if number >= first:
             return self.recent_rows.speakers[number - first]
-        start = int(self.columns["speaker_end"][number - 1]) if number else 0
-        name = self.columns["speaker_name"][start : int(self.columns["speaker_end"][number])]
-        return name.tobytes().decode("utf-8", "replace")
+        name = self._names.get(number)
+        if name is None:
+            start = int(self.columns["speaker_end"][number - 1]) if number else 0
+            stored = self.columns["speaker_name"][start : int(self.columns["speaker_end"][number])]
+            name = stored.tobytes().decode("utf-8", "replace")
+            if len(self._names) < MOST_NAMES:
+                self._names[number] = name
+        return name
 
     def list_speakers(self) -> Set[str] | None:
         """Return the names of all speakers, and maybe of some more; None if there are too many."""

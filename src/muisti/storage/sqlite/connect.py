@@ -46,6 +46,7 @@ from muisti.storage.sqlite.validity import Chains
 if TYPE_CHECKING:
     from muisti.model import Filter, Kind, Sector
     from muisti.ports import Clock, Words
+    from muisti.storage.snapshot.search import SnapshotSearch
     from muisti.storage.snapshot.table import SearchTable
 
 OLDEST_SQLITE = (3, 51, 3)
@@ -158,11 +159,10 @@ class Held(threading.local):
     db: apsw.Connection | None = None
     chains: Chains
     rows: dict[str, tuple[Sequence[Any], Words | None]]
-    """Memories and their words that this transaction has read, by ID, as `decode_memory` takes
-    them."""
+    """Memories as `decode_memory` takes them, and their words, which this transaction has read."""
     table: SearchTable | None = None
-    has_table = False
-    """Whether `table` was looked for."""
+    has_table = False  # whether `table` was looked for
+    search: SnapshotSearch | None = None
     reads_with_writer = False
     """Whether reads use the connection for writing."""
 
@@ -184,7 +184,7 @@ class Held(threading.local):
             db.execute("BEGIN")
             yield
         finally:
-            self.db = self.table = None
+            self.db = self.table = self.search = None
             self.has_table = False
             del self.chains, self.rows
             if db.in_transaction:

@@ -52,14 +52,17 @@ class SqliteIndex(
 
     def open_columns(self) -> SnapshotSearch | None:
         """Return what searches in the snapshot; None without one."""
-        db = self._db.held.db
+        held = self._db.held
         table = self._db.snapshots.get_table() if self._db.scans_vectors else None
-        if table is None or db is None:
+        if table is None or held.db is None:
             return None
-        from muisti.storage.snapshot.search import SnapshotSearch  # numpy
-        from muisti.storage.sqlite.snapshot.build import SqliteSource
+        if held.search is None or not held.search.uses(table):
+            from muisti.storage.snapshot.search import SnapshotSearch  # numpy
+            from muisti.storage.sqlite.snapshot.build import SqliteSource
 
-        return SnapshotSearch(self, SqliteSource(db, self._db), table, self._db.snapshots)
+            source = SqliteSource(held.db, self._db)
+            held.search = SnapshotSearch(self, source, table, self._db.snapshots)
+        return held.search
 
     # -- Writing
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from muisti.ports.columns import FoundText, UnusableColumns
+from muisti.ports.columns import UnusableColumns
 from muisti.ports.rows import Words
 from muisti.ports.search import Frequencies, Term, WordCounts, WordMatch
 from muisti.recall.matching import count_words
@@ -68,21 +68,21 @@ class SqliteWords:
                 with suppress(UnusableColumns):
                     if search is not None:
                         found = search.match(terms, where, limit)
-                        numbers = search.get_numbers([one.key for one in found])
-                        return self._read_openings(found, numbers, where)
+                        numbers = search.get_numbers(list(found))
+                        return self._read_openings(list(found.values()), numbers, where)
             return self._match_in_fts5(sought, where, limit)
 
     def _read_openings(
-        self, found: Sequence[FoundText], numbers: Sequence[int], where: Filter
+        self, scores: Sequence[float], numbers: Sequence[int], where: Filter
     ) -> list[WordMatch]:
-        """Return those of these texts that match the filter; `numbers` are their rows."""
+        """Return those of these rows that match the filter; `scores` are their bm25."""
         condition, values = self._db.conditions(where)
         with self._db.read_transaction() as db:
             rows = fetch(db, _OPENINGS.format(condition=condition), (to_json(numbers), *values))
         openings = {n: (id_, opening) for n, id_, opening in rows}
         return [
-            WordMatch(openings[n][0], one.score, openings[n][1])
-            for n, one in zip(numbers, found, strict=True)
+            WordMatch(openings[n][0], score, openings[n][1])
+            for n, score in zip(numbers, scores, strict=True)
             if n in openings
         ]
 

@@ -92,7 +92,7 @@ class SnapshotKeeper:
         if "numpy" not in sys.modules and self._searches == 1:
             return None
         with self._lock:
-            name, base = db.execute("SELECT name, seq FROM snapshots").fetchone() or ("", 0)
+            [(name, base, newest)] = fetch(db, _STATE)
             if self._key == (index, self._key[1]) and base < self._base:
                 return None  # a transaction that began before the current snapshot was made
             if self._key != (index, name) or (not name and self._lacks_vectors(db)):
@@ -100,6 +100,8 @@ class SnapshotKeeper:
             if self._table is None:
                 self._request_build(index)
                 return None
+            if newest <= self._seq:
+                return self._table
             sql = "SELECT DISTINCT n FROM changed WHERE seq > ? LIMIT ?"
             changed = [n for (n,) in fetch(db, sql, (self._seq, MAX_RECENT + 1))]
             if self._table.recent_count + len(changed) > MAX_RECENT:
@@ -109,7 +111,7 @@ class SnapshotKeeper:
                 from muisti.storage.sqlite.snapshot.build import SqliteSource  # numpy
 
                 self._table = self._table.extend(SqliteSource(db), changed)
-                [(self._seq,)] = fetch(db, "SELECT max(seq) FROM changed")
+                self._seq = newest
                 if self._table.recent_count > max(DUE, DUE_SHARE * self._table.size):
                     self._request_build(index)
             return self._table
@@ -259,3 +261,8 @@ def _unlink(file: Path) -> None:
 
 
 _PURGES = "SELECT count FROM purges"
+_STATE = """
+SELECT coalesce((SELECT name FROM snapshots), ''), coalesce((SELECT seq FROM snapshots), 0),
+    coalesce((SELECT max(seq) FROM changed), 0)
+"""
+"""The current snapshot, the last change that it contains, and the last change."""
