@@ -86,6 +86,9 @@ _ORDERS: dict[tuple[str, str], Order] = {
 
 def to_filter(settings: Settings, options: FilterOptions, *, all_sessions: bool = False) -> Filter:
     """Return the options as a validated filter. Raises InvalidRequest with the option's name."""
+    if not options:  # most searches: there is nothing to validate
+        own = [None if name in ("", ALL) else name for name in (settings.project, settings.user)]
+        return Filter(project=own[0], user=own[1], all_sessions=all_sessions)
     values = to_field_names(options)
     unknown = values.keys() - OPTIONS.keys()
     if unknown:

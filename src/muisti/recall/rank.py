@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from muisti.ports import Candidate
     from muisti.recall.columns import Numbers
 
-FIRST_READ, MORE = 12, 32
-"""How many candidates are read first, and then each time that these do not suffice."""
+FIRST_READ = 12
+"""How many candidates are read first: for ten results, this suffices nine times of ten. Then as
+many as were read so far."""
 LIFT = 0.001
 """The least by which a successor ranks above the memory that it replaced."""
 _MESSAGE = EntryType.MESSAGE.value
@@ -110,7 +111,8 @@ def rank(inputs: RankingInputs) -> Iterator[Ranked]:
     start, count = 0, FIRST_READ
     while ready or start < len(unread):
         ready += read(unread[start : start + count])
-        start, count = start + count, MORE
+        start += count
+        count = start
         ready.sort(key=_best_first)
         limit = float(most[unread[start]]) if start < len(unread) else -math.inf
         certain = 0

@@ -8,7 +8,7 @@ with its year, then the first.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
@@ -236,6 +236,10 @@ def _head(words: str, hosts: tuple[Reader, ...], read: Callable[[Match, Span], S
     return _Head(pattern, hosts, read)
 
 
+def _last_words(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple({name.split()[-1] for name in names})
+
+
 _NEEDS = {
     "(?P<which_year>": ("year",),
     "(?P<holiday>": tuple({re.split(r"\W", name)[0] for name in cal.HOLIDAYS}),
@@ -245,8 +249,18 @@ _NEEDS = {
     "march|may": ("mar", "may"),
     "(?P<quarter>": ("q",),
     " ago": ("ago", "last"),
+    "(?P<unit>": (*cal.FOREIGN_UNITS, "hour", "day", "week", "month", "quarter", "year"),
+    "(?P<hours>": _last_words(cal.HOURS),
+    "(?P<period>": _last_words(cal.PERIODS),
+    "yesterday": _last_words(cal.DAYS),
+    "(?P<recent>": ("recent", "lately", "other"),
+    "weekend": ("weekend",),
+    "maaliskuussa": _last_words(cal.FOREIGN_MONTHS),
+    "(?-i:": ("jan", "mar", "apr", "may", "jun", "aug"),
+    cal.YEAR: ("19", "20"),
+    "(?P<one>": ("/",),
 }
-"""Words without which a rule with such a group cannot match."""
+"""Words without which a rule with such a group cannot match. The first group of a rule counts."""
 _SPACE = r"(?:\s{1,4})"
 _ASKS = re.compile(
     r"\s*(?:when(?! (?:i|we|my|he|she|they|it)\b)|(?:what|which) (?:date|day|time|year|month))\b",
