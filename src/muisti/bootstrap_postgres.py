@@ -23,7 +23,8 @@ def check_address(address: str) -> str:
     Raises SettingsError if the libraries are missing, InvalidRequest if it cannot be parsed.
     """
     if "://" not in address:
-        raise InvalidRequest("location", "", "must be text: a path loses a slash of the address")
+        reason = "must begin with postgresql://, with two slashes; a Path loses one of them"
+        raise InvalidRequest("location", "", reason)
     try:
         from muisti.storage.postgres.connect import describe_address
     except ImportError as error:

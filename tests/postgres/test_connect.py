@@ -21,6 +21,7 @@ from muisti.errors import (
     VaultUnusable,
 )
 from muisti.storage.postgres.connect import Database, describe_address
+from muisti.storage.postgres.errors import make_error
 from muisti.storage.postgres.migrate import load_migrations
 from tests.conftest import FakeClock
 from tests.postgres.server import make_location
@@ -137,7 +138,25 @@ def test_a_role_without_rights_is_told_which(empty: str, connected: Opener) -> N
     guest = empty.replace("postgres@", "guest_none@")
     with pytest.raises(VaultReadOnly, match="cannot be created or updated by this role"):
         _ = connected(guest).state
+    assert connected(empty).state.writable
+    with pytest.raises(VaultUnusable, match="`muisti tenants grant guest_none`"):
+        _ = connected(guest).state
     run(empty, "DROP ROLE guest_none")
+
+
+def test_an_owner_who_may_not_create_the_extension_is_told_who_may(
+    empty: str, connected: Opener
+) -> None:
+    name = "empty_" + empty.partition("/empty_")[2].partition("?")[0]
+    run(empty, f"DROP ROLE IF EXISTS owner_{name}; CREATE ROLE owner_{name} LOGIN")
+    run(empty, f"ALTER DATABASE {name} OWNER TO owner_{name}")
+    owner = empty.replace("postgres@", f"owner_{name}@")
+    with pytest.raises(VaultReadOnly, match="a superuser run `CREATE EXTENSION vector`"):
+        _ = connected(owner).state
+    run(empty, "CREATE EXTENSION vector")
+    assert connected(owner).state.writable
+    run(empty, f"REASSIGN OWNED BY owner_{name} TO postgres; DROP OWNED BY owner_{name}")
+    run(empty, f"DROP ROLE owner_{name}")
 
 
 def test_a_role_that_may_only_read_reads(empty: str, connected: Opener) -> None:
@@ -154,7 +173,7 @@ def test_a_role_that_may_only_read_reads(empty: str, connected: Opener) -> None:
         with guest.read_transaction() as db:
             assert db.execute("SELECT count(*) FROM entries").fetchone() == (0,)
         with (
-            pytest.raises(VaultReadOnly, match="connect to the primary server"),
+            pytest.raises(VaultReadOnly, match="`muisti tenants grant ROLE`"),
             guest.write_transaction() as db,
         ):
             db.execute("INSERT INTO totals DEFAULT VALUES")
@@ -202,8 +221,10 @@ def test_a_pooler_may_give_each_transaction_another_session(connected: Opener) -
     [
         (f"postgresql://u:{SECRET}@127.0.0.1:1/x", StoreUnavailable, "127.0.0.1:1"),
         (f"postgresql://u:{SECRET}@[::1/x", InvalidRequest, "must be an address such as"),
-        (f"postgresql://u:{SECRET}@h/x?frob=1", InvalidRequest, "must be an address such as"),
-        (f"postgresql://u:{SECRET}@no-such-host.invalid/x", StoreUnavailable, "no-such-host"),
+        (f"postgresql://u:{SECRET}@h/x?frob=1", InvalidRequest, "does not know: frob"),
+        (f"postgresql://u:{SECRET}@no-such-host.invalid/x", StoreUnavailable, "correct the host"),
+        ("postgresql://u:x@hunter2@127.0.0.1/x", InvalidRequest, "write @ in a password as %40"),
+        (f"postgresql://u:{SECRET}@127.0.0.1:http/x", InvalidRequest, "a number as its port"),
     ],
 )
 def test_an_address_that_leads_nowhere(
@@ -217,8 +238,27 @@ def test_an_address_that_leads_nowhere(
 
 def test_a_database_that_does_not_exist(connected: Opener) -> None:
     dsn = make_location().replace("/postgres?", "/nothing_here?")
-    with pytest.raises(StoreUnavailable, match='database "nothing_here" does not exist'):
+    with pytest.raises(StoreUnavailable, match='"nothing_here" does not exist.*`createdb`'):
         _ = connected(dsn).state
+
+
+@pytest.mark.parametrize(
+    ("told", "fix"),
+    [
+        ('FATAL:  password authentication failed for user "ann"', "PGPASSWORD or ~/.pgpass"),
+        ("fe_sendauth: no password supplied", "PGPASSWORD or ~/.pgpass"),
+        ('FATAL:  role "ann" does not exist', "create the role"),
+        ("FATAL:  sorry, too many clients already", "raise max_connections"),
+        ('FATAL:  too many connections for role "ann"', "the limit of the role"),
+        ('FATAL:  no pg_hba.conf entry for host "10.0.0.1"', "allow the user and this machine"),
+        ("server does not support SSL, but SSL was required", "correct sslmode"),
+        ("Connection refused", "check that the server runs"),
+    ],
+)
+def test_a_connection_that_failed_names_the_fix(told: str, fix: str) -> None:
+    error = make_error(psycopg.OperationalError(f"connection failed: {told}"), "postgresql:///x")
+    assert isinstance(error, StoreUnavailable)
+    assert fix in str(error)
 
 
 def test_addresses_are_shown_without_password_and_options() -> None:

@@ -64,7 +64,7 @@ def test_L1_a_server_that_is_not_there(folder: Path, role: str) -> None:
 
 
 def test_a_path_is_no_address(folder: Path) -> None:
-    with pytest.raises(InvalidRequest, match="location must be text") as raised:
+    with pytest.raises(InvalidRequest, match="location must begin with postgresql://") as raised:
         Muisti.open(Path(f"postgresql://u:{PASSWORD}@localhost/x"))
     assert PASSWORD not in str(raised.value)
     assert list(folder.iterdir()) == []
@@ -89,3 +89,11 @@ def test_L1_what_needs_a_folder_says_so() -> None:
             memory.sync()
         assert memory.verify(deep=True).ok
         assert not memory.reindex().paused
+
+
+@pytest.mark.parametrize("scheme", ["mysql", "postgresql+psycopg"])
+def test_an_address_of_another_kind_is_no_folder(folder: Path, scheme: str) -> None:
+    with pytest.raises(InvalidRequest, match="a folder or a postgresql:// address") as raised:
+        Muisti.open(f"{scheme}://u:{PASSWORD}@localhost/x")
+    assert PASSWORD not in str(raised.value)
+    assert list(folder.iterdir()) == []

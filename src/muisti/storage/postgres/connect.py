@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.pq import Conninfo
 
 from muisti.errors import InvalidRequest, TenantNotFound, VaultBusy, VaultReadOnly
 from muisti.model import KINDS, RATES, Kind, Sector
@@ -106,6 +107,12 @@ def describe_address(dsn: str) -> str:
     try:
         parts = conninfo_to_dict(dsn)
     except psycopg.Error:
+        known = {option.keyword.decode() for option in Conninfo.get_defaults()}
+        named = [part.partition("=")[0] for part in dsn.partition("?")[2].split("&")]
+        unknown = [name for name in named if name.isidentifier() and name not in known]
+        if unknown:
+            reason = f"has an option that libpq does not know: {unknown[0]}"
+            raise InvalidRequest("location", "", reason) from None
         raise InvalidRequest(
             "location",
             "",
@@ -114,6 +121,10 @@ def describe_address(dsn: str) -> str:
         ) from None  # libpq's message quotes the password
     hosts = str(parts.get("host") or parts.get("hostaddr") or "").split(",")
     ports = str(parts.get("port") or "").split(",")
+    if any("@" in host and not host.startswith(("/", "@")) for host in hosts):
+        raise InvalidRequest("location", "", "has an @ in its host; write @ in a password as %40")
+    if any(port and not port.isdecimal() for port in ports):
+        raise InvalidRequest("location", "", "must have a number as its port")
     if len(ports) == 1:
         ports *= len(hosts)  # libpq uses one port for all hosts
     servers = ",".join(

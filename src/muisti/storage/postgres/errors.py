@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -26,7 +27,22 @@ _BUSY = (
     errors.QueryCanceled,
 )
 _FULL = (errors.DiskFull, errors.OutOfMemory)
-_DENIED = (errors.ReadOnlySqlTransaction, errors.InsufficientPrivilege)
+_FIXES = {
+    r"password": "set the password in PGPASSWORD or ~/.pgpass, and check the user in the address",
+    r"database .* does not exist": "create it with `createdb`, or correct its name in the address",
+    r"role .* does not exist": "correct the user in the address, or create the role",
+    r"too many (connections|clients)|connection slots": (
+        "raise max_connections or the limit of the role, or run fewer processes"
+    ),
+    r"pg_hba\.conf": "allow the user and this machine in pg_hba.conf on the server",
+    r"resolve host": "correct the host in the address",
+    r"SSL|sslmode": "correct sslmode in the address, or enable SSL on the server",
+}
+"""What to do about a connection that failed, by a part of the message.
+
+libpq reports these without a code. In another language of the server the last resort is shown.
+"""
+_CHECK_SERVER = "check that the server runs, and the host and port in the address"
 
 
 @contextmanager
@@ -57,11 +73,19 @@ def make_error(error: Exception, where: str) -> MuistiError:
         return VaultBusy(f"{where}: another program holds what this change needs ({told})")
     if isinstance(error, _FULL):
         return VaultFull(f"{where}: the server has no space left ({told})")
-    if isinstance(error, _DENIED):
+    if isinstance(error, errors.ReadOnlySqlTransaction):
         return VaultReadOnly(
-            f"{where} cannot be written ({told}); connect to the primary server, as a role that "
-            "may write to the schema muisti"
+            f"{where} cannot be written ({told}); connect to the primary server, or set "
+            "default_transaction_read_only to off"
+        )
+    if isinstance(error, errors.InsufficientPrivilege):
+        return VaultReadOnly(
+            f"{where}: the role lacks rights ({told}); the owner of the schema grants them with "
+            "`muisti tenants grant ROLE`"
         )
     if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
-        return StoreUnavailable(f"{where}: the connection failed ({told})")
+        fixes = (fix for part, fix in _FIXES.items() if re.search(part, told))
+        return StoreUnavailable(
+            f"{where}: the connection failed ({told}); {next(fixes, _CHECK_SERVER)}"
+        )
     return VaultError(f"{where}: the database refused a statement ({told})")

@@ -79,7 +79,13 @@ def prepare_schema(
             f"{where} is PostgreSQL {version}; muisti needs {OLDEST_SERVER} or later"
         )
     newest = newest_migration()
-    current = read_version(db)
+    try:
+        current = read_version(db)
+    except errors.InsufficientPrivilege as error:
+        raise VaultUnusable(
+            f"{where}: the role {db.info.user} may not use the schema muisti; its owner allows it "
+            f"with `muisti tenants grant {db.info.user}`"
+        ) from error
     if current > newest:
         raise IndexTooNew(
             f"{where} was written by a newer muisti (schema {current}, this one knows {newest}); "
@@ -174,10 +180,18 @@ def _migrate(db: psycopg.Connection, where: str) -> None:
             db.execute("SELECT muisti.protect_tables()")
     except (errors.UndefinedFile, errors.FeatureNotSupported) as error:
         raise VaultUnusable(
-            f"{where} has no pgvector: install it on the server (package postgresql-N-pgvector)"
+            f"{where} has no pgvector: install it on the server (package "
+            f"postgresql-{db.info.server_version // 10_000}-pgvector)"
         ) from error
     except (errors.InsufficientPrivilege, errors.ReadOnlySqlTransaction) as error:
+        needs_extension = """SELECT has_database_privilege(current_database(), 'CREATE')
+            AND NOT EXISTS (SELECT 1 FROM pg_extension WHERE extname = 'vector')"""
+        fix = "open it once as the owner of the database"
+        if isinstance(error, errors.ReadOnlySqlTransaction):
+            fix = "connect to the primary server"
+        elif db.execute(needs_extension).fetchone() == (True,):
+            fix = "let a superuser run `CREATE EXTENSION vector` in the database, then try again"
         raise VaultReadOnly(
             f"{where}: the schema muisti cannot be created or updated by this role "
-            f"({error.diag.message_primary}); open it once as the owner of the database"
+            f"({error.diag.message_primary}); {fix}"
         ) from error

@@ -15,7 +15,8 @@ from muisti.surfaces.hooks.options import MIN_BUDGET
 @click.option(
     "--vault",
     metavar="PATH",
-    help="Vault to use. Default: MUISTI_VAULT, the agent's nearest parent vault, or your own.",
+    help="Vault to use: a folder, or postgresql://user@host/database. Default: MUISTI_STORE, "
+    "MUISTI_VAULT, the agent's nearest parent vault, or your own.",
 )
 @click.option(
     "--agent",

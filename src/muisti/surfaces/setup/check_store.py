@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from muisti.bootstrap_postgres import inspect_store
-from muisti.errors import MuistiError, StoreUnavailable
+from muisti.errors import MuistiError
 from muisti.surfaces.setup.findings import Finding, Level, count_noun
 
 if TYPE_CHECKING:
@@ -19,12 +19,9 @@ def check_store(address: str) -> Iterator[Finding]:
     """Check the server, pgvector, the schema, the rights of the role and the connections."""
     try:
         state = inspect_store(address)
-    except StoreUnavailable as error:
-        fix = "check that the server runs, and the host, user, password and database in the address"
-        yield Finding("store", PROBLEM, str(error), fix)
-        return
     except MuistiError as error:
-        yield Finding("store", PROBLEM, str(error))
+        what, _, fix = str(error).rpartition("; ")
+        yield Finding("store", PROBLEM, what or fix, fix if what else "")
         return
     is_old = state.server < state.oldest_server
     yield Finding(
