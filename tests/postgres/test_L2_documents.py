@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from muisti import Muisti
 from muisti.bootstrap_moving import pull, push
+from muisti.model import DocumentSource
+from muisti.ports.documents import StoredDocument
+from muisti.storage.files.document_copies import MarkdownDocuments
 from tests.postgres.server import make_location
 
 FILES: dict[str, str | bytes] = {
@@ -89,3 +93,31 @@ def test_L2_documents_elsewhere_are_named_by_push_and_left_out_by_pull(
         assert stored.strip() == b"# Care\n\nThe otter.", "no private text is copied"
     assert pull(location, tmp_path / "pulled").problems == ()
     assert not list((tmp_path / "pulled").rglob("care.md"))
+
+
+def test_L2_others_write_while_the_files_of_a_folder_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    location = make_location()
+    (tmp_path / "guide.md").write_text("# Seals\n\nThey bark.\n")
+    with (
+        Muisti.open(location, embedder="none") as memory,
+        Muisti.open(location, embedder="none", lock_timeout=5) as other,
+    ):
+        read = MarkdownDocuments.copy_source
+
+        def save_and_read(
+            self: MarkdownDocuments, source: DocumentSource
+        ) -> Iterator[StoredDocument]:
+            other.save("Written meanwhile")
+            if not other.list_documents():  # another process copies the same file, first
+                monkeypatch.setattr(MarkdownDocuments, "copy_source", read)
+                other.index_path(tmp_path / "guide.md", "theirs")
+            yield from read(self, source)
+
+        monkeypatch.setattr(MarkdownDocuments, "copy_source", save_and_read)
+        memory.index_path(tmp_path, "ours")
+        assert [one.content for one in memory.list()] == ["Written meanwhile"]
+        assert [one.source for one in memory.list_document_sources()] == ["ours", "theirs"]
+        assert len(memory.list_documents()) == 1
+        assert memory.verify(deep=True).problems == ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from muisti.lifecycle.document_sources import find_source, sort_sources
@@ -29,6 +29,15 @@ class ProjectedDocument(NamedTuple):
     rows: Sequence[TextRow]
     size: int
     is_copy: bool
+
+
+class Copies(NamedTuple):
+    """What differs between the files of a source and their stored copies."""
+
+    changed: Sequence[StoredDocument]
+    gone: Sequence[str]
+    stored: Mapping[str, tuple[Any, ...]]
+    """The stored copies, by path, that the files were compared with."""
 
 
 class PostgresDocuments:
@@ -62,28 +71,48 @@ class PostgresDocuments:
         """Return the named sources by path."""
         return {source.path: source for source in self._index.sources()}
 
-    def copy_source(self, source: DocumentSource) -> list[str]:
-        """Copy the files of a source outside the vault, and delete copies of those that are gone.
+    def read_copies(self, source: DocumentSource) -> Copies:
+        """Read the files of a source outside the vault. Needs no lock, as that may take long."""
+        stored = self._find_copies(source)
+        left = dict(stored)
+        changed = [
+            one
+            for one in self.format.copy_source(source)
+            if left.pop(one.path, None) != _get_cells(one)
+        ]
+        return Copies(changed, list(left), stored)
 
-        Return the paths of those that changed.
+    def store_copies(self, source: DocumentSource, copies: Copies) -> list[str]:
+        """Store changed copies, and delete those of files that are gone.
+
+        Copies that another process has changed meanwhile are left. Return the paths of those that
+        were stored.
         """
         sources = self._list_sorted()
-        changed = []
         with self._db.write_transaction() as db:
-            sql = f"SELECT path, changed_at, version, problem {_BELOW} AND outside"
-            known = {path: tuple(cells) for path, *cells in fetch(db, sql, _make_below(source))}
-            for one in self.format.copy_source(source):
-                cells = (to_int(one.changed_at), one.version, one.problem)
-                if known.pop(one.path, None) != cells:
-                    db.execute(_COPY, (one.path, one.data, *cells))
-                    changed.append(one.path)
+            stored = self._find_copies(source)
+            changed = [
+                one for one in copies.changed if stored.get(one.path) == copies.stored.get(one.path)
+            ]
+            for one in changed:
+                db.execute(_COPY, (one.path, one.data, *_get_cells(one)))
             # Files of a nested source may be left out by the one around it.
-            owners = {path: find_source(path, sources) for path in known}
-            gone = [path for path, owner in owners.items() if owner and owner.path == source.path]
+            owners = {path: find_source(path, sources) for path in copies.gone}
+            gone = [
+                path
+                for path, owner in owners.items()
+                if owner and owner.path == source.path and stored.get(path) == copies.stored[path]
+            ]
             if gone:
                 db.execute("DELETE FROM files WHERE path = ANY(%s)", (gone,))
                 self._index.apply(IndexChanges(emptied=[("document", path) for path in gone]))
-        return changed
+        return [one.path for one in changed]
+
+    def _find_copies(self, source: DocumentSource) -> dict[str, tuple[Any, ...]]:
+        """Return time, version and problem of the stored copies of a source, by path."""
+        sql = f"SELECT path, changed_at, version, problem {_BELOW} AND outside"
+        with self._db.read_transaction() as db:
+            return {path: tuple(cells) for path, *cells in fetch(db, sql, _make_below(source))}
 
     def update_source(self, source: DocumentSource) -> None:
         """Index the stored files of a source again.
@@ -190,6 +219,10 @@ _ASSIGN = """UPDATE files f SET source = a.source, version = a.version, problem 
 FROM unnest(%s::text[], %s::text[], %s::text[], %s::text[]) a (path, source, version, problem)
 WHERE f.path = a.path
 AND (f.source, f.version, f.problem) IS DISTINCT FROM (a.source, a.version, a.problem)"""
+
+
+def _get_cells(document: StoredDocument) -> tuple[Any, ...]:
+    return to_int(document.changed_at), document.version, document.problem
 
 
 def _make_below(source: DocumentSource) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection
+from functools import partial
 from typing import Any
 
 from muisti.errors import Unsupported
@@ -104,13 +105,24 @@ class PostgresReconciler:
         """
         documents = self._store.documents
         source_path = documents.format.resolve_source(path)
+        change = partial(
+            update_source,
+            path=source_path,
+            source=source,
+            project=project,
+            trusted=trusted,
+            user=user,
+        )
+        copies = None
+        if os.path.isabs(source_path):
+            copies = documents.read_copies(change(documents.get_named().get(source_path)))
         with self._store.lock():
             known = documents.get_named().get(source_path)
-            wanted = update_source(known, source_path, source, project, trusted=trusted, user=user)
+            wanted = change(known)
             if wanted != known:
                 event = make_added_event(wanted, self._clock.now())
                 self._store.commit(ChangeSet(events=[event]))
-            changed = documents.copy_source(wanted) if os.path.isabs(source_path) else []
+            changed = documents.store_copies(wanted, copies) if copies is not None else []
             if wanted != known:
                 documents.update_source(wanted)
             elif changed:
