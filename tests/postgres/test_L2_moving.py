@@ -26,7 +26,9 @@ from muisti.errors import (
 from muisti.lifecycle import moving
 from muisti.model import Memory
 from muisti.models.embedders.hashing import HashingEmbedder
+from muisti.ports.vectors import Centre
 from muisti.remember import identity
+from muisti.storage import vector_codes
 from muisti.storage.postgres.moving import PostgresMover
 from tests.conftest import FakeClock
 from tests.contract.test_both_stores import (
@@ -382,3 +384,28 @@ def test_L2_vectors_of_the_same_model_are_copied(
             assert [hit.memory.id for hit in hits] == [id_ for id_, _ in found]
             assert [hit.score for hit in hits] == pytest.approx([score for _, score in found])
     assert not embedded
+
+
+def test_L2_the_centre_of_the_vectors_is_copied(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise other vectors would be compared, and results near the last place would differ."""
+    monkeypatch.setenv("MUISTI_EMBEDDER", "hashing")
+    monkeypatch.setattr(vector_codes, "FIRST_CENTRE", 4)
+    store = make_location()
+    with Muisti.open(tmp_path / "vault") as memory:
+        for number in range(6):  # it is due after four
+            memory.save(f"Memory number {number} is about otters")
+    push(store, tmp_path / "vault")
+    pull(store, tmp_path / "copy")
+    centres = []
+    for location in (tmp_path / "vault", store, tmp_path / "copy"):
+        with Muisti.open(location) as memory:
+            [space] = memory._services.vectors.spaces()
+            centres.append(memory._services.vectors.get_centre(space))
+            memory._services.vectors.prepare(space.identity, Centre(b"", 0))  # there are vectors
+            assert memory._services.vectors.get_centre(space) == centres[-1]
+            assert memory.verify(deep=True).problems == ()
+    assert centres[0] is not None
+    assert centres[0].vector_count == 4
+    assert centres == [centres[0]] * 3

@@ -190,7 +190,7 @@ def copy_vectors(
     if any(space.identity != identity for space in target.spaces()):
         return 0
     with lock():
-        space: Space = target.prepare(identity)
+        space: Space = target.prepare(identity, source.get_centre(serving))
     total = space.missing
     copied = 0
     for batch in source.read_all(serving, BATCH):

@@ -159,6 +159,15 @@ class VectorHit(NamedTuple):
     end: int
 
 
+class Centre(NamedTuple):
+    """What is subtracted from vectors before their signs are compared: the mean of the first."""
+
+    mean: bytes
+    """32-bit floats."""
+    vector_count: int
+    """Of how many vectors it is the mean."""
+
+
 FEWEST_COMPARED, MOST_COMPARED, COMPARED_SHARE = 500, 4000, 32
 """Of so many vectors one is compared exactly, within these bounds."""
 
@@ -189,8 +198,11 @@ class VectorIndex(Protocol):
         """Return all spaces, the serving one first."""
         ...
 
-    def prepare(self, identity: Identity) -> Space:
+    def prepare(self, identity: Identity, centre: Centre | None = None) -> Space:
         """Return the space of a model; create it if it does not exist. Call within `Store.lock`.
+
+        Centre: that of a space to be copied, so that both find the same. It is ignored if there are
+        vectors.
 
         The first space serves at once. Another one serves as soon as nothing is missing in it;
         the old one is then deleted. An unfinished space of a third model is deleted.
@@ -206,6 +218,10 @@ class VectorIndex(Protocol):
 
     def read_all(self, space: Space, limit: int) -> Iterator[list[Embedded]]:
         """Yield the vectors of all texts that have all theirs, so many texts at a time."""
+        ...
+
+    def get_centre(self, space: Space) -> Centre | None:
+        """Return the centre of a space; None if it has none."""
         ...
 
     def find_missing(self, space: Space, limit: int) -> list[str]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from muisti.ports.unshared import UnclaimedVectors
 from muisti.ports.vectors import (
+    Centre,
     Embedded,
     Identity,
     Space,
@@ -35,7 +36,7 @@ class MemoryVectors(UnclaimedVectors):
         ordered = sorted(tables, key=lambda table: (not table.serving, table.number))
         return [_make_space(table) for table in ordered]
 
-    def prepare(self, identity: Identity) -> Space:
+    def prepare(self, identity: Identity, centre: Centre | None = None) -> Space:
         """Return the space of a model; create it if missing. Unfinished spaces are dropped."""
         with self._database.transaction() as tables:
             tables.spaces = [
@@ -89,6 +90,9 @@ class MemoryVectors(UnclaimedVectors):
                 Embedded(id_, tables.entries[id_].source_hash, space.identity, pieces, vectors)
                 for id_, (pieces, vectors) in texts[start : start + limit]
             ]
+
+    def get_centre(self, space: Space) -> None:
+        """Return None: all vectors are compared."""
 
     def find_missing(self, space: Space, limit: int) -> list[str]:
         """Return the IDs of texts without vectors in this space, in the order of insertion."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from muisti.ports.vectors import VectorHit, check_length
+from muisti.ports.vectors import Centre, VectorHit, check_length
 from muisti.storage.postgres.claims import Claims
 from muisti.storage.postgres.connect import fetch
 from muisti.storage.postgres.nearest_index import NearestIndexes
@@ -15,7 +15,7 @@ from muisti.storage.postgres.vector_spaces import choose_space, read_spaces
 if TYPE_CHECKING:
     from muisti.model import Filter
     from muisti.ports import Embedded, Identity, Space, Vector
-    from muisti.storage.postgres.connect import Database
+    from muisti.storage.postgres.connect import Connection, Database
 
 
 class PostgresVectors:
@@ -38,10 +38,14 @@ class PostgresVectors:
         with self._db.read_transaction() as db:
             return read_spaces(db)
 
-    def prepare(self, identity: Identity) -> Space:
+    def prepare(self, identity: Identity, centre: Centre | None = None) -> Space:
         """Return the space of a model; create it if it does not exist."""
         with self._db.write_transaction() as db:
             number = choose_space(db, identity)
+            if centre is not None:
+                sql = f"""UPDATE spaces SET centre = %s, centred_on = %s WHERE space = %s
+                          AND NOT EXISTS (SELECT 1 FROM vectors_{number:d})"""
+                db.execute(sql.encode(), (*centre, number))
             return next(space for space in read_spaces(db) if space.number == number)
 
     def add(self, embedded: Sequence[Embedded]) -> None:
@@ -57,6 +61,13 @@ class PostgresVectors:
                    WHERE claimed_by = %s AND n IN (SELECT n FROM entries WHERE id = ANY(%s))""",
                 (self._claims.owner, complete),
             )
+
+    def get_centre(self, space: Space) -> Centre | None:
+        """Return the centre of a space; None if it has none."""
+        sql = "SELECT centre, centred_on FROM spaces WHERE space = %s AND centre IS NOT NULL"
+        with self._db.read_transaction() as db:
+            rows = fetch(db, sql, (space.number,))
+        return Centre(*rows[0]) if rows else None
 
     def read_all(self, space: Space, limit: int) -> Iterator[list[Embedded]]:
         """Yield the vectors of all texts that have all theirs, so many texts at a time."""
@@ -139,7 +150,7 @@ class PostgresVectors:
     def count_pieces(self, space: Space, memory_id: str) -> int:
         """Return how many pieces of a text are stored in this space."""
         with self._db.read_transaction() as db:
-            if not self._is_known(space):
+            if not _is_known(db, space):
                 return 0
             sql = f"""SELECT count(*) FROM vectors_{space.number:d} v JOIN entries m USING (n)
                       WHERE m.id = %s"""
@@ -187,17 +198,17 @@ class PostgresVectors:
     def _read_codes(self, space: Space, ids: Sequence[str]) -> list[tuple[Any, ...]]:
         """Return ID, scale and codes of all pieces of texts."""
         with self._db.read_transaction() as db:
-            if not self._is_known(space):
+            if not _is_known(db, space):
                 return []
             sql = f"""SELECT m.id, v.scale, v.codes, v.rest FROM entries m
                       JOIN vectors_{space.number:d} v ON v.n = m.n WHERE m.id = ANY(%s)
                       ORDER BY v.v"""
             return fetch(db, sql, (list(ids),), binary=True)
 
-    def _is_known(self, space: Space) -> bool:
-        """Return whether the tenant still has a space: another process may have replaced it."""
-        with self._db.read_transaction() as db:
-            return bool(fetch(db, "SELECT 1 FROM spaces WHERE space = %s", (space.number,)))
+
+def _is_known(db: Connection, space: Space) -> bool:
+    """Return whether the tenant still has a space: another process may have replaced it."""
+    return bool(fetch(db, "SELECT 1 FROM spaces WHERE space = %s", (space.number,)))
 
 
 _THESE = "space = %s AND n IN (SELECT m.n FROM entries m WHERE m.id = ANY(%s))"

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from muisti.ports.unshared import UnclaimedVectors
+from muisti.ports.vectors import Centre
 from muisti.storage.sqlite.rows import fetch
 from muisti.storage.sqlite.vector_spaces import choose_space, read_spaces, to_json
 
@@ -42,10 +43,14 @@ class SqliteVectors(UnclaimedVectors):
         with self._db.read_transaction() as db:
             return read_spaces(db)
 
-    def prepare(self, identity: Identity) -> Space:
+    def prepare(self, identity: Identity, centre: Centre | None = None) -> Space:
         """Return the space of a model; create it if it does not exist."""
+        sql = """UPDATE spaces SET centre = ?, centred_on = ? WHERE space = ?3
+                 AND NOT EXISTS (SELECT 1 FROM vectors v WHERE v.space = ?3)"""
         with self._db.write_transaction() as db:
             number = choose_space(db, identity)
+            if centre is not None:
+                db.execute(sql, (*centre, number))
             return next(space for space in read_spaces(db) if space.number == number)
 
     def add(self, embedded: Sequence[Embedded]) -> None:
@@ -54,6 +59,13 @@ class SqliteVectors(UnclaimedVectors):
 
         with self._db.write_transaction() as db:
             store_vectors(db, embedded)
+
+    def get_centre(self, space: Space) -> Centre | None:
+        """Return the centre of a space; None if it has none."""
+        sql = "SELECT centre, centred_on FROM spaces WHERE space = ? AND centre IS NOT NULL"
+        with self._db.read_transaction() as db:
+            rows = fetch(db, sql, (space.number,))
+        return Centre(*rows[0]) if rows else None
 
     def read_all(self, space: Space, limit: int) -> Iterator[list[Embedded]]:
         """Yield the vectors of all texts that have all theirs, so many texts at a time."""
