@@ -269,14 +269,14 @@ def beside_bare(
             action(http, "the first question")
     for _ in range(rounds):
         for kind in kinds:
-            before, asked = _cpu_seconds(pid), len(took[kind])
+            before, asked = cpu_seconds(pid), len(took[kind])
             until = time.monotonic() + seconds / rounds
             threads = [threading.Thread(target=ask, args=(kind, until)) for _ in range(clients)]
             for thread in threads:
                 thread.start()
             for thread in threads:
                 thread.join()
-            used[kind].append((_cpu_seconds(pid) - before) / (len(took[kind]) - asked))
+            used[kind].append((cpu_seconds(pid) - before) / (len(took[kind]) - asked))
     return {**_compare_with_bare(took, used, seconds), "errors": dict(errors)}
 
 
@@ -303,7 +303,7 @@ def _compare_with_bare(
     return {"requests": figures, "ratio_to_bare": ratios}
 
 
-def _cpu_seconds(pid: int) -> float:
+def cpu_seconds(pid: int) -> float:
     """Seconds of CPU time that a process has used."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
