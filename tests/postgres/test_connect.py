@@ -320,3 +320,51 @@ def test_writers_wait_for_each_other_but_not_for_ever(connected: Opener) -> None
             pass  # neither readers nor other tenants wait
     with second.write_transaction(timeout=5):
         pass
+
+
+def test_a_statement_that_nobody_waits_for_fails_the_transaction(connected: Opener) -> None:
+    database = connected(make_location())
+    with pytest.raises(MuistiError, match="division by zero"), database.write_transaction() as db:
+        db.execute("INSERT INTO totals (texts) VALUES (3)")
+        db.execute("SELECT 1 / 0")
+    with (
+        pytest.raises(MuistiError, match="division by zero"),
+        database.write_transaction() as db,
+        database.write_transaction(),
+    ):
+        db.execute("INSERT INTO totals (texts) VALUES (3)")
+        db.execute("SELECT 1 / 0")
+        db.execute("SELECT 1").fetchall()
+    with database.write_transaction() as db:
+        assert db.execute("SELECT texts FROM totals").fetchone() is None
+
+
+@pytest.mark.parametrize("statement", ["SELECT 1", "SELECT 1 / 0"])
+def test_a_part_of_a_transaction_that_fails_is_undone(connected: Opener, statement: str) -> None:
+    database = connected(make_location())
+    with database.write_transaction() as db:
+        db.execute("INSERT INTO totals (texts) VALUES (3)")
+        with pytest.raises(ValueError, match="no"), database.write_transaction():
+            db.execute("UPDATE totals SET texts = 4")
+            with database.write_transaction():
+                db.execute("UPDATE totals SET texts = 5")
+            db.execute(statement.encode())
+            raise ValueError("no")
+        db.execute("UPDATE totals SET length = 7")
+    with database.read_transaction() as db:
+        assert db.execute("SELECT texts, length FROM totals").fetchone() == (3, 7)
+
+
+def test_a_transaction_that_failed_is_not_taken_for_committed(connected: Opener) -> None:
+    database = connected(make_location())
+    with (
+        pytest.raises(MuistiError, match="a statement before it failed"),
+        database.write_transaction(announce=False) as db,
+    ):
+        db.execute("INSERT INTO totals (texts) VALUES (3)")
+        with pytest.raises(psycopg.Error):
+            db.execute("SELECT 1 / 0").fetchall()
+        with db.pipeline() as pipeline:
+            pipeline.sync()
+    with database.read_transaction() as db:
+        assert db.execute("SELECT texts FROM totals").fetchone() is None

@@ -41,7 +41,7 @@ def test_L4_nothing_acknowledged_is_lost(server: Server) -> None:
     errors: list[MuistiError] = []
     stop = threading.Event()
     vaults = [
-        Muisti.open(server.dsn, embedder="none", merge_duplicates=False, lock_timeout=10)
+        Muisti.open(server.dsn, embedder="none", merge_duplicates=False, lock_timeout=60)
         for _ in range(2)
     ]
 
@@ -75,7 +75,8 @@ def test_L4_nothing_acknowledged_is_lost(server: Server) -> None:
         for thread in threads:
             thread.join()
     # On a busy machine a writer may wait for the others longer than the lock's time-out.
-    assert all(isinstance(error, (StoreUnavailable, VaultBusy)) for error in errors), errors[:3]
+    told = (StoreUnavailable, VaultBusy)
+    assert [error for error in errors if not isinstance(error, told)] == []
     with Muisti.open(server.dsn, embedder="none") as memory:
         found = list(memory.list(limit=1000))
         while more := memory.list(limit=1000, offset=len(found)):

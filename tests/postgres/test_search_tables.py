@@ -18,6 +18,7 @@ from muisti.storage.snapshot.search import SnapshotSearch
 from tests.contract.making import SHARED_SUITE
 from tests.contract.test_column_search import FILTERS, QUESTION, SAVED, SETTINGS, change, search
 from tests.postgres.server import make_location
+from tests.rest.conftest import until
 from tests.tiers import amount
 
 
@@ -179,3 +180,12 @@ def test_L4_a_lost_connection_drops_the_table() -> None:
             admin.execute("SELECT pg_terminate_backend(%s)", (pid,))
         assert memory.search("apple")
         assert tables._table is not before
+
+
+def test_L4_a_server_reads_what_searches_need_when_it_starts() -> None:
+    place = make_location()
+    with Muisti.open(place, **SETTINGS) as memory:
+        memory.save("Apples are red")
+    with Muisti.open(place, **SETTINGS) as memory:
+        memory.warm_up()
+        until(lambda: get_tables(memory)._table is not None)

@@ -35,7 +35,7 @@ class Embedding(Search):
         return EmbeddingWorker(self._services)
 
     def warm_up(self) -> None:
-        """Load the embedding model in the background, so that the first search does not wait."""
+        """Load the embedding model and what searches keep in memory, in the background."""
         self._embedding_worker.warm_up()
 
     def close(self) -> None:

@@ -52,9 +52,7 @@ SMALL_BATCH = 8
 AT_ONCE = 64
 """The most memories that a search embeds before it returns."""
 BUDGET = 3000
-"""The most characters, with OVERHEAD for each memory, that a search embeds before it returns: about
-300 ms with the default model, two full chunks or twenty sentences.
-"""
+"""The same in characters, with OVERHEAD for each: about 300 ms with the default model."""
 SAVE_BUDGET = 10_000
 """The same for `save` of one memory: about a second."""
 LONGEST = 0.3
@@ -431,7 +429,7 @@ class EmbeddingWorker:
                     self._quiet.set()
 
     def warm_up(self) -> None:
-        """Load the model in the thread."""
+        """Load the model, and what searches keep in memory, in the thread."""
         self._cold = True
         self.wake()
 
@@ -474,6 +472,8 @@ class EmbeddingWorker:
                 if self._cold:
                     if embedder is not None and not embedder.is_ready():
                         embedder.embed_documents(["ready?"])
+                    with self._services.index.snapshot():
+                        self._services.index.open_columns()  # reads what the first search needs
                     self._cold = False
                 embed_missing(self._services, between=self._check)
                 self._warned = self._busy = False

@@ -7,7 +7,7 @@ import threading
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
@@ -20,7 +20,7 @@ from muisti.errors import InvalidRequest, TenantNotFound, VaultBusy, VaultReadOn
 from muisti.model import KINDS, RATES, Kind, Sector
 from muisti.model.salience import IDLE_DAYS
 from muisti.remember.index_rows import to_microseconds
-from muisti.storage.postgres.errors import make_error, translate_errors
+from muisti.storage.postgres.errors import BUSY, make_error, translate_errors
 from muisti.storage.postgres.migrate import (
     DROP_LOCK,
     LOCK,
@@ -37,7 +37,7 @@ from muisti.storage.postgres.pools import (
     Pool,
     Pools,
 )
-from muisti.storage.postgres.quotas import read_quota
+from muisti.storage.postgres.quotas import QUOTA, Quota, read_quota
 from muisti.storage.postgres.rows import encode_text
 from muisti.storage.postgres.salience_sql import ARITHMETIC, NOW, RECORDED
 from muisti.storage.salience_sql import salience_sql
@@ -81,9 +81,37 @@ class Transaction:
         """Rows of `PostgresIndex.read_shown` by ID, so that they are read only once."""
         self.is_primary = True
         """False on a replica."""
+        self.quota: Quota | None = None
+        """What the tenant stored before a transaction that writes."""
         self.table: SearchTable | None = None
         """What `SearchTables.get_table` returned, if `has_table`."""
         self.has_table = False
+        self._pipeline: psycopg.Pipeline | None = None
+        self._leaving = ExitStack()
+
+    def begin_pipeline(self) -> None:
+        """Send statements from now on without waiting for those whose results nobody reads.
+
+        An error of such a statement is raised by a later one, or by the end of the transaction.
+        """
+        if self.connection is not None and psycopg.capabilities.has_pipeline():
+            self._pipeline = self._leaving.enter_context(self.connection.pipeline())
+
+    @contextmanager
+    def nest(self, connection: Connection) -> Iterator[None]:
+        """Undo what the block wrote if it raises an error."""
+        connection.execute("SAVEPOINT nested")
+        try:
+            yield
+        except BaseException:
+            # If this fails, too, so does the end of the transaction.
+            with suppress(psycopg.Error):
+                if self._pipeline is not None:
+                    self._pipeline.sync()
+            with suppress(psycopg.Error):
+                connection.execute("ROLLBACK TO SAVEPOINT nested")
+            raise
+        connection.execute("RELEASE SAVEPOINT nested")
 
     def end(self, *, commit: bool) -> None:
         """End the transaction, if it has begun, and give the connection back."""
@@ -93,7 +121,12 @@ class Transaction:
         if connection is None or self.pool is None:
             return
         try:
-            connection.execute("COMMIT" if commit else "ROLLBACK")
+            if not commit:
+                self._leaving.close()  # in a pipeline that failed, nothing more is run
+            ended = connection.execute("COMMIT" if commit else "ROLLBACK")
+            self._leaving.close()
+            if commit and ended.statusmessage != "COMMIT":
+                raise psycopg.errors.InFailedSqlTransaction("a statement before it failed")
         except psycopg.Error:
             connection.close()
             if commit:
@@ -140,7 +173,8 @@ def split_tenant(dsn: str) -> tuple[str, str]:
     """Return the options of an address without the tenant, and the tenant; "" if it has none."""
     options = str(conninfo_to_dict(dsn).get("options") or "")
     named = _TENANT.findall(options)
-    return _TENANT.sub("", options).strip(), named[-1] if named else ""
+    tenant = re.sub(r"\\(.)", r"\1", named[-1]) if named else ""  # a backslash escapes a space
+    return _TENANT.sub("", options).strip(), tenant
 
 
 def name_tenant(dsn: str, number: int) -> str:
@@ -296,17 +330,15 @@ class Database:
         """
         outer = self.transaction
         if outer is not None and outer.writes and outer.connection is not None:
-            with translate_errors(self.address), outer.connection.transaction():
+            with translate_errors(self.address), outer.nest(outer.connection):
                 yield outer.connection
             return
+        tenant = self.state.tenant
         if not exclusive:
             with translate_errors(self.address), self._open(writes=True) as transaction:
-                db = self._begin(transaction)
                 # It excludes only that the tenant is dropped meanwhile.
-                lock = "SELECT pg_advisory_xact_lock_shared(%s, %s)"
-                db.execute(lock, (DROP_LOCK, self.state.tenant))
-                read_quota(db, self.state.tenant)
-                yield db
+                lock = f"SELECT pg_advisory_xact_lock_shared({DROP_LOCK:d}, {tenant:d})"
+                yield self._begin(transaction, lock)
             return
         if self._shared is not None and not self._shared.writable:
             raise VaultReadOnly(READ_ONLY)
@@ -316,15 +348,17 @@ class Database:
             raise VaultBusy(f"{self.address}: another thread has written for {wait:g} seconds")
         try:
             with translate_errors(self.address), self._open(writes=True) as transaction:
-                db = self._begin(transaction)
                 left = max(1, int(1000 * (until - time.monotonic())))
-                db.execute(f"SET LOCAL lock_timeout = {left}", prepare=False)
-                db.execute("SELECT pg_advisory_xact_lock(%s, %s)", (LOCK, self.state.tenant))
-                db.execute("SET LOCAL lock_timeout = 0", prepare=False)
-                quota = read_quota(db, self.state.tenant)
+                db = self._begin(
+                    transaction,
+                    f"SET LOCAL lock_timeout = {left:d}; "
+                    f"SELECT pg_advisory_xact_lock({LOCK:d}, {tenant:d}); "
+                    "SET LOCAL lock_timeout = 0",
+                )
+                transaction.begin_pipeline()
                 yield db
-                if quota.is_limited:
-                    quota.check(read_quota(db, self.state.tenant))
+                if transaction.quota is not None and transaction.quota.is_limited:
+                    transaction.quota.check(read_quota(db, tenant))
                 if announce:
                     self.announce(db)
         finally:
@@ -351,8 +385,8 @@ class Database:
             finally:
                 self._held.transaction = outer
 
-    def _begin(self, transaction: Transaction) -> Connection:
-        """Begin a transaction on a server that may serve it.
+    def _begin(self, transaction: Transaction, lock: str = "") -> Connection:
+        """Begin a transaction on a server that may serve it. Lock: what one that writes waits for.
 
         Everything that a statement depends on is set in the transaction, not in the session: a
         pooler in front of the server may give each transaction another session.
@@ -361,18 +395,22 @@ class Database:
             self.state
         )  # a wrong address or password is reported with its reason
         now = to_microseconds(self._clock.now())
-        mode = "" if transaction.writes else "ISOLATION LEVEL REPEATABLE READ READ ONLY"
-        if transaction.writes and self._shared is not None and not self._shared.writable:
-            mode = "READ ONLY"
+        mode = f"ISOLATION LEVEL {'READ COMMITTED' if transaction.writes else 'REPEATABLE READ'}"
+        if not transaction.writes or (self._shared is not None and not self._shared.writable):
+            mode += " READ ONLY"
         sql = (
             f'BEGIN {mode}; SET LOCAL search_path = muisti_tenant, muisti, "{extension}"; '
             f"SET LOCAL muisti.tenant = '{tenant:d}'; SET LOCAL muisti.now = '{now:d}'; "
             "SET LOCAL jit = off; SET LOCAL random_page_cost = 1.1; "
             "SET LOCAL hnsw.iterative_scan = relaxed_order; SET LOCAL hnsw.ef_search = 500; "
         )
-        if transaction.writes:  # the tenant is looked up with its quota
-            transaction.connection, _ = self._begin_on(self.pools.primary, sql)
+        if transaction.writes:
+            sql += f"{lock}; {QUOTA.replace('%s', str(tenant))}"
+            transaction.connection, found = self._begin_on(self.pools.primary, sql)
             transaction.pool = self.pools.primary
+            if found is None:
+                raise TenantNotFound()
+            transaction.quota = Quota._make(found)
             return transaction.connection
         sql += f"SELECT tenant, ({LAG}) FROM muisti.tenants WHERE tenant = {tenant:d}"
         servers = [(self.pools.primary, sql)]
@@ -405,16 +443,16 @@ class Database:
                 while cursor.nextset():
                     pass
                 return connection, cursor.fetchone() if cursor.description else None
-            except psycopg.OperationalError as error:
+            except psycopg.Error as error:
+                if not isinstance(error, psycopg.OperationalError) or isinstance(error, BUSY):
+                    connection.rollback()
+                    pool.putconn(connection)
+                    raise
                 connection.close()
                 pool.putconn(connection)
                 failure = error
                 if self.tables is not None:
                     self.tables.drop()  # the server may have been restored from a backup
-            except psycopg.Error:
-                connection.rollback()
-                pool.putconn(connection)
-                raise
         raise make_error(failure, self.address)
 
 

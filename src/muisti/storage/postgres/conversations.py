@@ -140,12 +140,9 @@ def trash_lines(db: Connection, conversation: str, path: str, lines: Sequence[Me
 
 def empty_trash(db: Connection, conversation: str, ids: Sequence[str] | None) -> int:
     """Delete messages of a conversation from the trash: these, or all. Return how many."""
-    cursor = db.execute(
-        """DELETE FROM lines WHERE conversation = %s AND trashed
-           AND (%s::text[] IS NULL OR message_id = ANY(%s::text[]))""",
-        (conversation, *2 * [None if ids is None else list(ids)]),
-    )
-    return cursor.rowcount
+    sql = """DELETE FROM lines WHERE conversation = %s AND trashed
+             AND (%s::text[] IS NULL OR message_id = ANY(%s::text[])) RETURNING 1"""
+    return len(fetch(db, sql, (conversation, *2 * [None if ids is None else list(ids)])))
 
 
 def delete_other_lines(db: Connection, conversation: str) -> None:

@@ -20,7 +20,7 @@ from muisti.errors import (
     VaultReadOnly,
 )
 
-_BUSY = (
+BUSY = (
     errors.LockNotAvailable,
     errors.SerializationFailure,
     errors.DeadlockDetected,
@@ -69,7 +69,7 @@ def make_error(error: Exception, where: str) -> MuistiError:
             f"{where}: no connection was free or could be made in time; "
             "is the server running, and does it allow more connections?"
         )
-    if isinstance(error, _BUSY):
+    if isinstance(error, BUSY):
         return VaultBusy(f"{where}: another program holds what this change needs ({told})")
     if isinstance(error, _FULL):
         return VaultFull(f"{where}: the server has no space left ({told})")

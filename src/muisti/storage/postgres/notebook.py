@@ -129,8 +129,8 @@ class PostgresNotebook:
 
     def _insert(self, db: Connection, path: str, data: bytes) -> None:
         sql = """INSERT INTO files (path, file, changed_at) VALUES (%s, %s, %s)
-                 ON CONFLICT (tenant, path) DO NOTHING"""
-        if not db.execute(sql, (path, data, to_int(self._clock.now()))).rowcount:
+                 ON CONFLICT (tenant, path) DO NOTHING RETURNING 1"""
+        if not fetch(db, sql, (path, data, to_int(self._clock.now()))):
             raise Conflict(f"{path} exists already")
 
     def _make_folders(self, db: Connection, path: str) -> None:

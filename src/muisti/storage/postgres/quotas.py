@@ -37,13 +37,13 @@ class Quota(NamedTuple):
             raise QuotaExceeded("bytes", self.max_bytes, self.bytes)
 
 
-_QUOTA = """SELECT t.max_memories, t.max_bytes, coalesce(s.memories, 0), coalesce(s.bytes, 0)
+QUOTA = """SELECT t.max_memories, t.max_bytes, coalesce(s.memories, 0), coalesce(s.bytes, 0)
 FROM muisti.tenants t LEFT JOIN muisti.stored s USING (tenant) WHERE t.tenant = %s"""
 
 
 def read_quota(db: Connection, tenant: int) -> Quota:
     """Return the limits of a tenant and what it stores. Raises TenantNotFound."""
-    row = db.execute(_QUOTA, (tenant,)).fetchone()
+    row = db.execute(QUOTA, (tenant,)).fetchone()
     if row is None:
         raise TenantNotFound()
     return Quota(*row)

@@ -26,6 +26,8 @@ from muisti.storage.vector_codes import (
 if TYPE_CHECKING:
     from muisti.ports import Embedded, Space
 
+COUNTS = 16
+"""How often vectors are counted while as many are added as the centre was computed from."""
 BATCH = 5_000
 """Vectors whose signs are computed again in one statement."""
 
@@ -73,7 +75,7 @@ def store_vectors(db: Connection, arriving: Sequence[Embedded]) -> None:
                    SELECT %s, * FROM unnest(%s::bigint[], %s::integer[])""",
                 (space, list(own), pieces),
             )
-        _recentre(db, space)
+        _recentre(db, space, [n for n, _ in known.values()])
     if whole:
         promote_complete_space(db)
 
@@ -172,14 +174,19 @@ def copy_within(db: Connection, space: Space, same: Mapping[str, str]) -> None:
             JOIN embedded e ON e.n = p.other WHERE e.space = %s""".encode(),
         (*numbers, space.number),
     )
-    _recentre(db, space.number)
+    _recentre(db, space.number, [n for n, _ in pairs])
     promote_complete_space(db)
 
 
-def _recentre(db: Connection, space: int) -> None:
-    """Compute the centre again if it is due, and with it the signs of all vectors."""
+def _recentre(db: Connection, space: int, added: Sequence[int]) -> None:
+    """Compute the centre again if it is due, and with it the signs of all vectors.
+
+    Added: the texts whose vectors were added. Counting vectors takes longer, the more there are,
+    so only texts with certain numbers cause it.
+    """
     _, centred_on = read_centre(db, space)
-    if centred_on >= LAST_CENTRE:
+    every = max(1, centred_on // COUNTS)
+    if centred_on >= LAST_CENTRE or not any(n % every == 0 for n in added):
         return
     [(count,)] = fetch(db, f"SELECT count(*) FROM vectors_{space:d}")
     if not is_centre_due(count, centred_on):
