@@ -139,11 +139,10 @@ class RankingInputs:
     @cached_property
     def best_share(self) -> float:
         """The largest weighted share of the query's words that one of the best hits has."""
-        counts, hits = self.retrieval.table.counts, self.retrieval.keyword
-        weights, best = self.query_weights, 0.0
-        for position, hit in islice(hits.items(), COMPARED):
-            if hit.literal:
-                return 1.0
+        if not self.query.terms or not self.query_weight:  # found by characters, or by time
+            return 1.0
+        counts, weights, best = self.retrieval.table.counts, self.query_weights, 0.0
+        for position in islice(self.retrieval.keyword, COMPARED):
             found = {
                 word
                 for form, matches in self.query_forms.items()
@@ -151,7 +150,7 @@ class RankingInputs:
                 for word, _ in matches
             }
             best = max(best, sum(weights[word] for word in found))
-        return best / self.query_weight if self.query_weight else 1.0
+        return best / self.query_weight
 
     @cached_property
     def query_pairs(self) -> dict[str, list[tuple[str, str]]]:
