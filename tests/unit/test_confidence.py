@@ -121,6 +121,8 @@ def test_meaning_alone_counts_for_a_phrase_that_one_text_is_near_to(constants: C
     near = evidence(nearness=0.35)
     assert estimate([near, *far], constants)[0] < constants.floor
     assert estimate([near, *far], constants, is_phrase=True)[0] > 0.3
+    nearer = evidence(nearness=0.4)  # another result answers rather
+    assert estimate([near, nearer, *far], constants, is_phrase=True)[0] < constants.floor
     # Off-topic queries are about as near to many texts, or to none.
     assert estimate([near] * 10, constants, is_phrase=True)[0] < 0.3
     assert estimate([far[0]] * 10, constants, is_phrase=True)[0] < constants.floor

@@ -53,7 +53,7 @@ EXPIRED = 1.5
 MESSAGE = 1.0
 """Penalty for a message if there are memories or documents: they are distilled from messages."""
 
-MOST_WORDS = 0.7
+MOST_WORDS = 0.5
 """The share of the query's words that a text must have for words to count fully beside vectors."""
 COMPARED = 5
 """How many of the best keyword hits show how much of the query is found by words."""
