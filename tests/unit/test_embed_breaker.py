@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -168,3 +169,31 @@ def test_lengths_are_set_right(scale: float) -> None:
     inner = Odd(4)
     inner.answer = np.full((1, 4), scale)
     assert np.allclose(GuardedEmbedder(inner, Breaker(EMBEDDER)).embed_documents(["text"]), 0.5)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        np.full(4, 0.5, np.float32),
+        np.full(4, 0.5, np.float64),
+        np.full(4, 3.0, np.float32),
+        [0.5, 0.5, 0.5, 0.5],
+    ],
+    ids=range(4),
+)
+def test_the_vector_of_a_query_has_the_length_1_and_is_its_own(row: Any) -> None:
+    inner = Odd(4)
+    inner.embed_query = lambda text: row  # type: ignore[method-assign]
+    vector = GuardedEmbedder(inner, Breaker(EMBEDDER)).embed_query("text")
+    assert vector.dtype == np.float32
+    assert vector.tolist() == [0.5] * 4
+    assert not np.shares_memory(vector, np.asarray(row))
+    assert not vector.flags.writeable
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, 0.0])
+def test_a_wrong_vector_of_a_query_is_a_failure(wrong: float) -> None:
+    inner = Odd(4)
+    inner.embed_query = lambda text: np.full(4, wrong, np.float32)  # type: ignore[method-assign]
+    with pytest.raises(EmbedderMisbehaved):
+        GuardedEmbedder(inner, Breaker(EMBEDDER)).embed_query("text")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from muisti.models.embedders.query_cache import QueryCache
-from muisti.models.embedders.vectors import validate_vectors
+from muisti.models.embedders.vectors import is_unit_vector, validate_vectors
 
 if TYPE_CHECKING:
     from muisti.models.http.breaker import Breaker
@@ -77,9 +77,11 @@ class GuardedEmbedder:
                 return known
         identity = self.identity()
         with self._breaker.watch():
-            row: Vector = validate_vectors(
-                [self._inner.embed_query(text)], 1, identity.dimensions, identity.model
-            )[0]
+            row = self._inner.embed_query(text)
+            if is_unit_vector(row, identity.dimensions):
+                row = row.copy()  # the inner embedder may keep its own
+            else:
+                row = validate_vectors([row], 1, identity.dimensions, identity.model)[0]
         if not self.is_remote:
             self._queries.put(text, row)
         return row

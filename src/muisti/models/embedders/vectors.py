@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from muisti.ports import Matrix
 
 
+ROUNDING = 1e-5
+"""By so much the square of the length of a unit vector may differ from 1."""
+
+
 def validate_vectors(rows: object, count: int, dimensions: int | None, source: str) -> Matrix:
     """Return the rows as float32 unit vectors. Any number of dimensions is valid if None.
 
@@ -45,3 +49,12 @@ def validate_vectors(rows: object, count: int, dimensions: int | None, source: s
         raise EmbedderMisbehaved(f"{source} returned a vector of zeros")
     unit: Matrix = (made / lengths).astype(np.float32)
     return unit
+
+
+def is_unit_vector(row: object, dimensions: int) -> bool:
+    """Return whether a row is a float32 vector of length 1, as `validate_vectors` returns them."""
+    import numpy as np  # slow to import
+
+    if not isinstance(row, np.ndarray) or row.dtype != np.float32 or row.shape != (dimensions,):
+        return False
+    return abs(float(row @ row) - 1) < ROUNDING  # not if a number is infinite or NaN
