@@ -20,6 +20,7 @@ from muisti.errors import (
     VaultReadOnly,
     VaultUnusable,
 )
+from muisti.storage.postgres import migrate
 from muisti.storage.postgres.connect import Database, describe_address
 from muisti.storage.postgres.errors import make_error
 from muisti.storage.postgres.migrate import load_migrations
@@ -68,6 +69,19 @@ def test_the_first_to_open_it_creates_the_schema(empty: str, connected: Opener) 
     with psycopg.connect(empty) as db:
         found = db.execute("SELECT number FROM muisti.migrations").fetchall()
     assert found == [(number,) for number in load_migrations()]
+
+
+def test_the_second_to_open_it_does_not_disturb_the_first(
+    empty: str, connected: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has seen no schema, and waited until the first one had created it."""
+    first, second = connected(empty), connected(empty)
+    seen, read = [0], migrate.read_version
+    with first.read_transaction() as db:
+        db.execute("SELECT * FROM muisti.tenants")
+        monkeypatch.setattr(migrate, "read_version", lambda db: seen.pop() if seen else read(db))
+        monkeypatch.setenv("PGOPTIONS", "-c lock_timeout=1000")
+        assert second.state.writable
 
 
 def test_J7_a_database_of_an_earlier_version_gets_wikilinks(

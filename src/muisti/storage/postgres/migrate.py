@@ -163,7 +163,9 @@ def _migrate(db: psycopg.Connection, where: str) -> None:
     try:
         with db.transaction():
             db.execute("SELECT pg_advisory_xact_lock(%s, 0)", (LOCK,))
-            current = read_version(db)  # another process may have done it meanwhile
+            current = read_version(db)
+            if current == newest_migration():
+                return  # another process has done it meanwhile, and uses the tables
             if not current:
                 db.execute("CREATE SCHEMA IF NOT EXISTS muisti")
                 db.execute(
