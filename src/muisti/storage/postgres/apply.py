@@ -122,9 +122,8 @@ def _insert_memories(db: Connection, rows: Sequence[MemoryRow], known: Mapping[s
     _insert_columns(db, "bands (band, n, simhash)", "integer bigint text", bands)
     before_rows = [known[row.memory.id].n for row in rows if row.memory.id in known]
     replace_words(db, before_rows, {numbers[row.memory.id]: row.words for row in rows})
-    if changed:
-        delete_vectors(db, changed)
-        mark_unembedded(db, changed)
+    delete_vectors(db, sorted(set(changed).intersection(before_rows)))
+    mark_unembedded(db, changed)
 
 
 _LINK = """
@@ -191,7 +190,7 @@ def _replace_texts(db: Connection, changes: IndexChanges) -> None:
         for text in changes.texts
         if text.id not in known or known[text.id].source_hash != text.source_hash
     ]
-    delete_vectors(db, changed)
+    delete_vectors(db, sorted(set(changed).intersection(before)))
     mark_unembedded(db, changed)
 
 

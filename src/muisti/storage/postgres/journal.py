@@ -26,16 +26,14 @@ def append_events(
     db: Connection, events: Sequence[Event], sources: Sequence[Source] | None = None
 ) -> None:
     """Append events. Sources: the line of each, if they are pushed."""
-    mentions: list[tuple[str, int]] = []
+    sql = f"""WITH e AS (
+                  INSERT INTO events ({COLUMNS}, path, place, raw)
+                  VALUES (%s, %s, %s, %s, %s, %s, %s, %s) RETURNING n
+              )
+              INSERT INTO mentions (memory_id, n) SELECT id, n FROM e, unnest(%s::text[]) id"""
     for at, event in enumerate(events):
-        [(n,)] = fetch(
-            db,
-            f"""INSERT INTO events ({COLUMNS}, path, place, raw)
-                VALUES (%s, %s, %s, %s, %s, %s, %s, %s) RETURNING n""",
-            (*_encode(event), *(sources[at] if sources else (None, None, None))),
-        )
-        mentions += [(id_, n) for id_ in _find_mentioned(event)]
-    _insert_mentions(db, mentions)
+        source = sources[at] if sources else (None, None, None)
+        db.execute(sql.encode(), (*_encode(event), *source, _find_mentioned(event)))
 
 
 def rebuild_mentions(db: Connection) -> None:
@@ -45,21 +43,17 @@ def rebuild_mentions(db: Connection) -> None:
     sql = f"SELECT n, {COLUMNS} FROM events WHERE n > %s ORDER BY n LIMIT 1000"
     while rows := fetch(db, sql, (after,)):
         events = [(n, decode_event(row)) for n, *row in rows]
-        _insert_mentions(db, [(id_, n) for n, event in events for id_ in _find_mentioned(event)])
+        mentions = [(id_, n) for n, event in events for id_ in _find_mentioned(event)]
+        db.execute(
+            "INSERT INTO mentions (memory_id, n) SELECT * FROM unnest(%s::text[], %s::bigint[])",
+            ([id_ for id_, _ in mentions], [n for _, n in mentions]),
+        )
         after = rows[-1][0]
 
 
 def _find_mentioned(event: Event) -> list[str]:
     named = [value for value in event.data.values() if isinstance(value, str)]
     return list(dict.fromkeys((*event.memory_ids, *filter(ID.fullmatch, named))))
-
-
-def _insert_mentions(db: Connection, mentions: Sequence[tuple[str, int]]) -> None:
-    if mentions:
-        db.execute(
-            "INSERT INTO mentions (memory_id, n) SELECT * FROM unnest(%s::text[], %s::bigint[])",
-            ([id_ for id_, _ in mentions], [n for _, n in mentions]),
-        )
 
 
 def read_events(db: Connection, memory_id: str | None = None) -> list[Event]:
