@@ -101,6 +101,22 @@ def test_K2_I1_killed_again_and_again(vault: Path) -> None:
     check_once(vault)
 
 
+def test_K2_I1_the_heir_was_open_while_the_other_died(vault: Path, clock: Clock) -> None:
+    """Its index lacks the file that the other wrote last: it must not write that file again."""
+
+    def learn(memory: Muisti) -> None:
+        assert memory.extract_and_save("chat", note(k))
+        memory.flush()
+
+    with bootstrap.open(vault, clock=clock) as heir:
+        for k in steps(30):
+            killed_at(k, vault, clock, learn)
+            heir.resume_extraction()
+            heir.flush()
+            heir.sync()
+            check_sound(heir)
+
+
 def test_K2_I1_killed_while_it_does_what_another_left(vault: Path) -> None:
     """The heir dies too, and its heir."""
     with bootstrap.open(vault):

@@ -441,7 +441,7 @@ def test_an_error_of_one_sync_is_an_error_of_all(
     class Failing(Together):
         def sync(self, fd: int) -> None:
             super().sync(fd)
-            if len(self.synced) == 2:
+            if len(self.synced) >= 2:  # other threads may sync at the same time
                 raise OSError(errno.EIO, "Input/output error")
 
     monkeypatch.setattr(filesystem, "system", Failing(False))

@@ -60,6 +60,8 @@ class ExtractionWorker:
         """How many exchanges were taken over."""
         self._has_more = False
         """Whether more exchanges wait there than were taken."""
+        self._may_lack_files = False
+        """Whether a process that has ended may have written files that the index lacks."""
         self._postponed: list[Exchange] = []
         """Exchanges that the vault could not store; retried after one that it could."""
         self._writing = threading.Lock()
@@ -109,6 +111,7 @@ class ExtractionWorker:
         self._taken += len(found)
         self._has_more = self._services.store.queue.is_shared and len(found) >= room
         if found:
+            self._may_lack_files = not self._services.store.queue.is_shared
             self._start()
         self._retry_postponed()
         return len(found)
@@ -267,6 +270,13 @@ class ExtractionWorker:
             self._queue.put((exchange, True))
 
     def _process(self, exchange: Exchange, *, again: bool) -> None:
+        if again and self._may_lack_files:
+            self._may_lack_files = False
+            try:
+                self._write(lambda services: services.reconciler.sync())
+            except BaseException:
+                self._may_lack_files = True
+                raise
         events = self._services.store.events(exchange.id) if again else ()
         if any(event.name == EventName.EXTRACTED for event in events):
             self._write(trim_session, exchange.session_id)
