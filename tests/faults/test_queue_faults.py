@@ -114,7 +114,9 @@ def test_K2_I1_the_heir_was_open_while_the_other_died(vault: Path, clock: Clock)
             heir.resume_extraction()
             heir.flush()
             heir.sync()
-            check_sound(heir)
+            assert heir.verify().problems == ()
+    with finish(vault, clock) as memory:
+        check_sound(memory)
 
 
 def test_K2_I1_killed_while_it_does_what_another_left(vault: Path) -> None:
