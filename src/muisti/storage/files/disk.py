@@ -111,8 +111,6 @@ class ConfinedDisk:
 
         On failure, the caller removes what was written: no sync is repeated on a descriptor.
         """
-        from concurrent.futures import ThreadPoolExecutor  # slow to import
-
         system, tree = filesystem.system, self.tree(folder)
         paths = {name: folder / name for name in files}
         create = os.O_WRONLY | os.O_CREAT | os.O_EXCL | system.no_follow
@@ -136,6 +134,8 @@ class ConfinedDisk:
                 self.step("fsync", folder)
                 if system.sync_all(whole):
                     return statuses
+            from concurrent.futures import ThreadPoolExecutor  # slow to import
+
             for path in paths.values():
                 self.step("fsync", path)
 
