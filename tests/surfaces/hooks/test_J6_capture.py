@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import signal
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import pytest
 
 from muisti import Session, bootstrap
 from muisti.surfaces.hooks import spool, worker
+from muisti.surfaces.hooks.capture import find_answer
 from tests.conftest import FakeClock
 from tests.surfaces.hooks.conftest import Hook
 
@@ -236,6 +239,25 @@ def test_J6_an_answer_that_the_agent_does_not_tell_is_in_the_transcript(
     hook.settled()
     assert ("assistant", "Under the ice.") in said(hook)
     assert said(hook).count(("user", "And in winter?")) == 1
+
+
+def test_J6_an_answer_may_be_written_after_the_hook(tmp_path: Path) -> None:
+    path = tmp_path / "talk.jsonl"
+    path.write_text(line("user", "And in winter?") + "\n")
+    entry = spool.Entry(id="e", at=time.time(), agent="vscode", vault="", project="", session="s1")
+    entry.prompts, entry.transcript = [(entry.at, "And in winter?")], str(path)
+    answer = line("assistant", "Under the ice.") + "\n"
+
+    def write() -> None:
+        with path.open("a") as file:
+            file.write(answer)
+
+    writer = threading.Timer(0.3, write)
+    writer.start()
+    assert find_answer(entry) == "Under the ice."
+    writer.join()
+    entry.prompts, entry.at = [(entry.at, "And in spring?")], time.time() - 3600
+    assert find_answer(entry) == ""  # an old entry is not waited for
 
 
 def test_J6_an_interrupted_prompt_is_kept_at_the_end(hook: Hook) -> None:

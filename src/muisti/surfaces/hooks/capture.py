@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
@@ -23,6 +24,8 @@ REPEAT_SECONDS = 10.0
 MAX_MESSAGES = 1_000
 """Messages of a session that are compared with its transcript, and summarized."""
 FLUSH_TIMEOUT = 120.0
+ANSWER_SECONDS = 5.0
+"""How long after a hook the reply may still be missing from the transcript."""
 Prompts = list[tuple[float, str]]
 
 
@@ -48,13 +51,22 @@ def capture(memory: Muisti, entry: spool.Entry) -> None:
 def find_answer(entry: spool.Entry) -> str:
     """Return the reply to the entry's last prompt from the transcript; "" if it has none.
 
-    VS Code and Copilot do not report it.
+    VS Code and Copilot do not report it, and may write it to the transcript after the hook.
     """
     if not entry.prompts or not entry.transcript:
         return ""
+    while True:
+        answer = _read_answer(entry.transcript, entry.prompts[-1][1])
+        # An entry from the future is one of a clock that was set back.
+        if answer or not 0 <= time.time() - entry.at < ANSWER_SECONDS:
+            return answer
+        time.sleep(0.1)
+
+
+def _read_answer(path: str, prompt: str) -> str:
     with suppress(OSError):
-        for exchange in reversed(transcript.read_exchanges(entry.transcript)):
-            if _normalize(exchange.prompt) == _normalize(entry.prompts[-1][1]):
+        for exchange in reversed(transcript.read_exchanges(path)):
+            if _normalize(exchange.prompt) == _normalize(prompt):
                 return exchange.answer
     return ""
 
