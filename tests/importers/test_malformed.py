@@ -1,4 +1,7 @@
-"""A value of another type, or text that is not valid, never ends an import with a traceback."""
+"""A value of another type, or text that is not valid, never ends an import with a traceback.
+
+Everything that was found is imported, merged, or named in the report.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ import pytest
 from muisti import Muisti
 from muisti.errors import MuistiError
 from tests.importers.making import FORMATS
+from tests.importers.test_obsidian import add_up
 from tests.tiers import sample
 
 ODD: tuple[Any, ...] = ([], {}, 7, "\ud800", None)
@@ -69,7 +73,8 @@ def test_J7_odd_values_are_reported(name: str, tmp_path: Path) -> None:
                     lines = changed if is_lines and isinstance(changed, list) else [changed]
                     file.write_text("\n".join(json.dumps(line) for line in lines))
                     with suppress(MuistiError):
-                        memory.import_from(made.path, format=name.split(maxsplit=1)[0])
+                        report = memory.import_from(made.path, format=name.split(maxsplit=1)[0])
+                        assert add_up(report), (place, odd)
             file.write_text(text)
 
 
