@@ -59,6 +59,25 @@ def test_J7_by_id_title_alias_and_file_name(memory: Muisti) -> None:
         assert find_targets(memory, source) == set(), name
 
 
+def test_J7_a_new_title_does_not_break_wikilinks(memory: Muisti) -> None:
+    rivers = memory.save("Rivers flow.", title="Rivers")
+    derived = memory.save("Bees dance")
+    other = memory.save("Otters dive.", title="Otters")
+    source = memory.save("See [[rivers]] and [[Bees dance]].")
+    before = memory.wikilinks(source.id)
+    assert set(before.values()) == {rivers.id, derived.id}
+    assert memory.update(rivers.id, title="Streams").aliases == ("Rivers",)
+    assert memory.update(rivers.id, title="Brooks").aliases == ("Rivers",)
+    assert memory.update(derived.id, content="Bees dance at noon").aliases == ("Bees dance",)
+    assert memory.wikilinks(source.id) == before
+    assert memory.update(other.id, title="Lutra").aliases == ()
+    for title in ("Rivers", "Streams"):
+        assert memory.update(rivers.id, title=title).aliases == ("Rivers",)
+        assert memory.wikilinks(source.id) == before
+    assert memory.update(rivers.id, title="Brooks", aliases=["Creeks"]).aliases == ("Creeks",)
+    assert memory.verify(deep=True).ok
+
+
 def test_J7_an_unresolved_wikilink_is_reported_until_the_memory_appears(memory: Muisti) -> None:
     source = memory.save("See [[Plan B]] and [[Plan C]].", title="Start")
     assert [(one.source, one.target) for one in memory.unresolved_links()] == [
@@ -68,7 +87,7 @@ def test_J7_an_unresolved_wikilink_is_reported_until_the_memory_appears(memory: 
     plan = memory.save("We take the train.", title="Plan B")
     assert [one.target for one in memory.unresolved_links()] == ["Plan C"]
     assert find_targets(memory, source) == {plan.id}
-    memory.update(plan.id, title="Travel plan")
+    memory.update(plan.id, title="Travel plan", aliases=[])
     assert find_targets(memory, source) == set()
     memory.update(plan.id, aliases=["Plan B", "Plan C"])
     assert memory.unresolved_links() == []

@@ -12,6 +12,7 @@ from muisti.model.memory import FIELDS
 from muisti.model.salience import RESTORED, compute_salience, fold_event, make_trace
 from muisti.model.validity import compute_link_end, is_end_of_link
 from muisti.ports import ChangeSet, Services, Stored, Update
+from muisti.ports.link_names import WIKILINK, make_link_key
 from muisti.ports.lookups import make_memory_error, require_stored
 from muisti.ports.replaced import find_anywhere, release_replaced
 from muisti.remember.derive import derive_fields, derive_title
@@ -62,6 +63,11 @@ def update(
         )
         if retitle or not wanted.title:
             wanted = replace(wanted, title=derive_title(wanted.content))
+        is_renamed = wanted.title != memory.title and "aliases" not in changes
+        if is_renamed and services.index.find_labelled(WIKILINK, [make_link_key(memory.title)]):
+            # Wikilinks with the old title still lead here.
+            aliases = dict.fromkeys((*memory.aliases, memory.title))
+            wanted = replace(wanted, aliases=tuple(aliases))
         wanted = validate_memory(wanted, services.settings)
         if "content" in changes:
             wanted = derive_fields(
