@@ -8,14 +8,7 @@ from typing import Any, NamedTuple
 from muisti.ports.rows import IndexChanges, JournalChanges, MemoryRow, TextRow, Words
 from muisti.remember.index_rows import get_tier
 from muisti.storage.postgres.connect import Connection, fetch
-from muisti.storage.postgres.rows import (
-    STORED,
-    encode_link,
-    encode_memory,
-    encode_text,
-    round_share,
-    to_int,
-)
+from muisti.storage.postgres.rows import STORED, encode_memory, encode_text, round_share
 from muisti.storage.postgres.validity import update_ends
 from muisti.storage.postgres.vector_spaces import (
     delete_vectors,
@@ -23,6 +16,7 @@ from muisti.storage.postgres.vector_spaces import (
     promote_complete_space,
 )
 from muisti.storage.postgres.word_rows import replace_words
+from muisti.storage.row_values import encode_link, to_int
 from muisti.text.simhash import compute_bands
 
 _SECTORS = {"message": "episodic", "document": "semantic"}

@@ -15,7 +15,8 @@ from muisti.remember.index_rows import (
     project_messages,
 )
 from muisti.storage.postgres.connect import Connection, fetch
-from muisti.storage.postgres.rows import decode_text, encode_text, to_int, to_time
+from muisti.storage.postgres.rows import decode_text, encode_text
+from muisti.storage.row_values import to_int, to_time
 
 COLUMNS = "place, message_id, at, role, content, type, meta"
 

@@ -11,7 +11,7 @@ from muisti.ports.documents import DocumentFormat, StoredDocument
 from muisti.ports.rows import IndexChanges, TextRow
 from muisti.storage.postgres.connect import Connection, Database, fetch
 from muisti.storage.postgres.index import PostgresIndex
-from muisti.storage.postgres.rows import to_int, to_time
+from muisti.storage.row_values import to_int, to_time
 
 BATCH_BYTES = 8_000_000
 """The size of documents whose rows are written at once."""

@@ -9,7 +9,8 @@ from muisti.model import Memory, Tier
 from muisti.model.memory import PLACE
 from muisti.ports.search import Frequencies
 from muisti.storage.postgres.connect import Database, fetch
-from muisti.storage.postgres.rows import FROM_ENTRIES, IS_MEMORY, decode_memory, to_int
+from muisti.storage.postgres.rows import FROM_ENTRIES, IS_MEMORY, decode_memory
+from muisti.storage.row_values import to_int
 from muisti.text.simhash import compute_bands, hamming_distance
 
 

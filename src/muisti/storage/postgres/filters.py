@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from muisti.model.fields import Field, Match
 from muisti.model.memory import FIELDS
-from muisti.storage.postgres.rows import SAID_AT, to_int
+from muisti.storage.postgres.rows import SAID_AT
 from muisti.storage.postgres.validity import read_ends
+from muisti.storage.row_values import to_int
 
 if TYPE_CHECKING:
     from muisti.model import Filter

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from muisti.model import Event
 from muisti.ports.lookups import ID
 from muisti.storage.postgres.connect import Connection, fetch
-from muisti.storage.postgres.rows import to_int, to_time
+from muisti.storage.row_values import to_int, to_time
 
 COLUMNS = "at, name, memory_ids, session_id, data"
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from muisti.model import Link
 from muisti.model.chains import find_chains, find_successors
 from muisti.storage.postgres.connect import Database, fetch
-from muisti.storage.postgres.rows import decode_link
 from muisti.storage.postgres.validity import Chains
+from muisti.storage.row_values import decode_link
 
 
 class PostgresLinks:

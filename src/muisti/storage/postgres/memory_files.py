@@ -12,7 +12,8 @@ from muisti.model import Event, EventName, Memory, Problem
 from muisti.ports.services import VaultFormat
 from muisti.ports.store import Stored, StoredVersion, Update
 from muisti.storage.postgres.connect import Connection, fetch
-from muisti.storage.postgres.rows import STORED, decode_written, to_int, to_time
+from muisti.storage.postgres.rows import STORED, decode_written
+from muisti.storage.row_values import to_int, to_time
 
 ARCHIVE, HISTORY, TRASH = "archive/", ".history/", ".trash/"
 _MICROSECOND = timedelta(microseconds=1)

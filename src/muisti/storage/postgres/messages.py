@@ -8,7 +8,8 @@ from typing import Any
 
 from muisti.model import SESSION_BREAK, Conversation, DocumentSource, IndexedDocument, Message
 from muisti.storage.postgres.connect import Database, fetch
-from muisti.storage.postgres.rows import decode_text, to_time
+from muisti.storage.postgres.rows import decode_text
+from muisti.storage.row_values import decode_conversation, to_time
 
 
 class PostgresMessages:
@@ -27,13 +28,13 @@ class PostgresMessages:
         """Return all conversations, the latest first."""
         with self._db.read_transaction() as db:
             rows = fetch(db, _FIGURES.format(where=""))
-        return [_decode_conversation(row) for row in rows]
+        return [decode_conversation(row) for row in rows]
 
     def conversation(self, name: str) -> Conversation | None:
         """Return one conversation, or None."""
         with self._db.read_transaction() as db:
             rows = fetch(db, _FIGURES.format(where="WHERE chat = %s"), (name,))
-        return _decode_conversation(rows[0]) if rows else None
+        return decode_conversation(rows[0]) if rows else None
 
     def messages(self, ids: Sequence[str]) -> dict[str, Message]:
         """Return messages by the IDs that searches return."""
@@ -111,21 +112,6 @@ JOIN entries e ON e.n = (SELECT m.n FROM messages m WHERE m.chat = c.chat
     ORDER BY m.file DESC, m.place DESC LIMIT 1)
 ORDER BY c.last DESC, c.chat
 """
-
-
-def _decode_conversation(row: Sequence[Any]) -> Conversation:
-    name, count, first, last, since_break, project, user, model, start = row
-    return Conversation(
-        name,
-        count,
-        to_time(first),
-        to_time(last),
-        since_break,
-        project,
-        user,
-        model or "",
-        start or "",
-    )
 
 
 def _decode_message(row: Sequence[Any]) -> Message:

@@ -25,7 +25,7 @@ from muisti.storage.postgres.memory_files import make_reference
 from muisti.storage.postgres.pushed_files import PushedFiles
 from muisti.storage.postgres.pushed_lines import PushedLines
 from muisti.storage.postgres.queue import decode_exchange, encode_exchange
-from muisti.storage.postgres.rows import to_int, to_time
+from muisti.storage.row_values import to_int, to_time
 
 PAGE = 200
 """Files that are read with one statement."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from muisti.errors import Conflict
 from muisti.ports.location import NotebookEntry
 from muisti.storage.postgres.connect import Connection, Database, fetch
-from muisti.storage.postgres.rows import to_int
+from muisti.storage.row_values import to_int
 
 if TYPE_CHECKING:
     from muisti.ports.store import Clock

@@ -15,7 +15,7 @@ from muisti.ports.services import VaultFormat
 from muisti.remember.index_rows import project_memory
 from muisti.storage.postgres.connect import Connection, fetch
 from muisti.storage.postgres.memory_files import ARCHIVE, HISTORY, make_reference
-from muisti.storage.postgres.rows import to_int, to_time
+from muisti.storage.row_values import to_int, to_time
 
 PAGE = 1000
 _STAMP = "%Y%m%dT%H%M%S%fZ"

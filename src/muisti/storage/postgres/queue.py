@@ -16,7 +16,7 @@ from muisti.storage.postgres import claims
 from muisti.storage.postgres.claims import Claims
 from muisti.storage.postgres.connect import Connection, Database, fetch
 from muisti.storage.postgres.quotas import read_quota
-from muisti.storage.postgres.rows import time_or_none, to_int
+from muisti.storage.row_values import time_or_none, to_int
 
 log = logging.getLogger("muisti")
 _KEYS = tuple(field.name for field in fields(Exchange) if field.name != "at")

@@ -18,10 +18,8 @@ from muisti.storage.postgres.rows import (
     decode_memory,
     decode_session,
     decode_text,
-    time_or_none,
-    to_int,
-    to_time,
 )
+from muisti.storage.row_values import time_or_none, to_int, to_time
 
 if TYPE_CHECKING:
     from muisti.storage.postgres.filters import Condition

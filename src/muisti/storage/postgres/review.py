@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from muisti.model import Filter
 from muisti.ports.review import ReviewOrder, Unconfirmed
 from muisti.storage.postgres.connect import Database, fetch
-from muisti.storage.postgres.rows import IS_MEMORY, decode_link
+from muisti.storage.postgres.rows import IS_MEMORY
 from muisti.storage.postgres.validity import SUPERSEDES
+from muisti.storage.row_values import decode_link
 
 if TYPE_CHECKING:
     from muisti.storage.postgres.filters import Condition

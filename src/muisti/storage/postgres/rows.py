@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from muisti.model import Link, LinkSource, LinkType, Memory, Session
+from muisti.model import Memory, Session
 from muisti.model.fields import Field, ValueType
 from muisti.model.memory import FIELDS
-from muisti.remember.index_rows import to_microseconds
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+from muisti.storage.row_values import decode_link, encode_link, time_or_none, to_int, to_time
 
 SAID_AT = "CASE WHEN m.origin = 'message' THEN m.updated_at ELSE m.created_at END"
 """When a memory was created or a message was sent. A message's created_at is its order."""
@@ -46,21 +43,6 @@ IS_MEMORY = "m.origin = 'memory'"
 def make_columns(salience: str) -> str:
     """Return the columns that `decode_memory` reads, with the SQL for the salience."""
     return _COLUMNS.format(salience=salience)
-
-
-def to_int(at: datetime | None) -> int | None:
-    """Return a time in microseconds since 1970."""
-    return None if at is None else to_microseconds(at)
-
-
-def to_time(value: int) -> datetime:
-    """Return the time for microseconds since 1970."""
-    return _EPOCH + timedelta(microseconds=value)
-
-
-def time_or_none(value: int | None) -> datetime | None:
-    """Return the time for microseconds since 1970, or None."""
-    return None if value is None else to_time(value)
 
 
 _ESCAPE = "\ufdd0"
@@ -149,34 +131,6 @@ _WRITTEN_NAMES = tuple(field.name for field in STORED.values())
 _DECODERS = tuple(
     (field.name, decode) for field in _READ if (decode := _find_decoder(field)) is not None
 )
-
-
-def encode_link(link: Link) -> tuple[Any, ...]:
-    """Return a link as the row that `decode_link` reads."""
-    times = (to_int(link.created_at), to_int(link.valid_from), to_int(link.valid_until))
-    return (
-        link.source,
-        link.type.value,
-        link.target,
-        link.confidence,
-        link.extracted_by.value,
-        *times,
-    )
-
-
-def decode_link(row: Sequence[Any]) -> Link:
-    """Return the link in a row."""
-    source, type_, target, confidence, by, created, valid_from, valid_until = row
-    return Link(
-        source=source,
-        type=LinkType(type_),
-        target=target,
-        created_at=to_time(created),
-        confidence=confidence,
-        extracted_by=LinkSource(by),
-        valid_from=time_or_none(valid_from),
-        valid_until=time_or_none(valid_until),
-    )
 
 
 SESSION = 'id, project, "user", status, started_at, ended_at, summary, tool_calls, last_used'

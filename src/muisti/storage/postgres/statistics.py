@@ -8,8 +8,9 @@ from typing import Any
 from muisti.model import Problem, Stats
 from muisti.ports.search import Footprint
 from muisti.storage.postgres.connect import Connection, Database, fetch
-from muisti.storage.postgres.rows import IS_MEMORY, time_or_none
+from muisti.storage.postgres.rows import IS_MEMORY
 from muisti.storage.postgres.vector_spaces import count_embeddable, read_spaces
+from muisti.storage.row_values import time_or_none
 
 
 class PostgresStatistics:

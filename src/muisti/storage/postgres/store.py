@@ -38,7 +38,7 @@ from muisti.storage.postgres.documents import (
 from muisti.storage.postgres.index import PostgresIndex
 from muisti.storage.postgres.memory_files import MemoryFiles
 from muisti.storage.postgres.queue import PostgresQueue
-from muisti.storage.postgres.rows import to_int
+from muisti.storage.row_values import to_int
 
 
 class PostgresStore:

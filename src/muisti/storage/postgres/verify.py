@@ -8,8 +8,9 @@ from typing import Any
 from muisti.ports.rows import JournalChanges, MemoryRow, TextRow, Words
 from muisti.recall.bm25 import count_length, count_occurrences
 from muisti.storage.postgres.connect import Connection, fetch
-from muisti.storage.postgres.rows import encode_link, round_share, to_int
+from muisti.storage.postgres.rows import round_share
 from muisti.storage.postgres.word_rows import split_parts
+from muisti.storage.row_values import encode_link, to_int
 
 PAGE = 500
 SAME = 1e-9

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import apsw
 
+from muisti.storage.row_values import encode_link, to_int
 from muisti.storage.sqlite.entries import Counts, assign_scopes, insert_texts, remove_texts
-from muisti.storage.sqlite.rows import STORED, Cell, encode_link, encode_memory, fetch, to_int
+from muisti.storage.sqlite.rows import STORED, Cell, encode_memory, fetch
 from muisti.storage.sqlite.vector_spaces import (
     delete_vectors,
     mark_unembedded,

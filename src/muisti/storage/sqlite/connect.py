@@ -33,12 +33,12 @@ from muisti.model import KINDS, RATES
 from muisti.model.salience import IDLE_DAYS
 from muisti.processes import is_running
 from muisti.storage.clock import SystemClock
+from muisti.storage.row_values import to_int
 from muisti.storage.salience_sql import salience_sql
 from muisti.storage.sqlite.filters import Condition, build_condition
 from muisti.storage.sqlite.migrate import migrate
 from muisti.storage.sqlite.migrations import NEWEST
 from muisti.storage.sqlite.owner import COMPLETE, IndexOwner
-from muisti.storage.sqlite.rows import to_int
 from muisti.storage.sqlite.salience_sql import ARITHMETIC, NOW, RECORDED
 from muisti.storage.sqlite.snapshot.keeper import PATTERN, SnapshotKeeper
 from muisti.storage.sqlite.validity import Chains

@@ -9,14 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from muisti.model import Tier
 from muisti.model.memory import PLACE
-from muisti.storage.sqlite.rows import (
-    FROM,
-    Cell,
-    decode_memory,
-    fetch,
-    quote_word,
-    to_int,
-)
+from muisti.storage.row_values import to_int
+from muisti.storage.sqlite.rows import FROM, Cell, decode_memory, fetch, quote_word
 from muisti.storage.sqlite.validity import OWN_END, VALID_UNTIL
 from muisti.storage.sqlite.vector_spaces import to_json
 

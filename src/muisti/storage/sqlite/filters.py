@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from muisti.model.fields import Field, Match
 from muisti.model.memory import FIELDS
-from muisti.storage.sqlite.rows import SAID_AT, Cell, to_int
+from muisti.storage.row_values import to_int
+from muisti.storage.sqlite.rows import SAID_AT, Cell
 from muisti.storage.sqlite.validity import make_valid_until
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from muisti.model.chains import find_chains, find_successors
-from muisti.storage.sqlite.rows import decode_link, fetch
+from muisti.storage.row_values import decode_link
+from muisti.storage.sqlite.rows import fetch
 from muisti.storage.sqlite.validity import COUNTS
 from muisti.storage.sqlite.vector_spaces import to_json
 

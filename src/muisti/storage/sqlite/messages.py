@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from muisti.errors import IndexCorrupt
-from muisti.storage.sqlite.rows import fetch, to_time
+from muisti.storage.row_values import decode_conversation, to_time
+from muisti.storage.sqlite.rows import fetch
 from muisti.storage.sqlite.vector_spaces import to_json
 
 if TYPE_CHECKING:
@@ -32,13 +33,13 @@ class SqliteMessages:
         """Return all conversations, the latest first."""
         with self._db.read_transaction() as db:
             rows = fetch(db, _CONVERSATIONS)
-        return [_decode_conversation(row) for row in rows]
+        return [decode_conversation(row) for row in rows]
 
     def conversation(self, name: str) -> Conversation | None:
         """Return one conversation, or None."""
         with self._db.read_transaction() as db:
             rows = fetch(db, _CONVERSATION, (name,))
-        return _decode_conversation(rows[0]) if rows else None
+        return decode_conversation(rows[0]) if rows else None
 
     def messages(self, ids: Sequence[str]) -> dict[str, Message]:
         """Return messages by the IDs that searches return."""
@@ -140,23 +141,6 @@ ORDER BY c.last DESC, c.chat
 """
 _CONVERSATIONS = _FIGURES.format(where="")
 _CONVERSATION = _FIGURES.format(where="WHERE chat = ?")
-
-
-def _decode_conversation(row: Sequence[Any]) -> Conversation:
-    from muisti.model import Conversation
-
-    name, count, first, last, since_break, project, user, model, start = row
-    return Conversation(
-        name,
-        count,
-        to_time(first),
-        to_time(last),
-        since_break,
-        project,
-        user,
-        model or "",
-        start or "",
-    )
 
 
 def _decode_message(row: Sequence[Any]) -> Message:

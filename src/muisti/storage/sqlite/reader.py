@@ -15,6 +15,7 @@ from muisti.errors import IndexCorrupt
 from muisti.model import EntryType, Usage
 from muisti.ports.rows import Words
 from muisti.ports.search import Candidate, Order
+from muisti.storage.row_values import time_or_none, to_int, to_time
 from muisti.storage.sqlite.rows import (
     FROM,
     FROM_ENTRIES,
@@ -24,9 +25,6 @@ from muisti.storage.sqlite.rows import (
     decode_memory,
     decode_session,
     fetch,
-    time_or_none,
-    to_int,
-    to_time,
 )
 from muisti.storage.sqlite.validity import VALID_UNTIL
 from muisti.storage.sqlite.vector_spaces import to_json

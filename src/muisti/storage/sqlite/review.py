@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from muisti.ports.review import ReviewOrder, Unconfirmed
-from muisti.storage.sqlite.rows import Cell, decode_link, fetch
+from muisti.storage.row_values import decode_link
+from muisti.storage.sqlite.rows import Cell, fetch
 from muisti.storage.sqlite.validity import SUPERSEDES
 
 if TYPE_CHECKING:

@@ -5,23 +5,21 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
-from datetime import UTC, datetime, timedelta
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import apsw
 
 from muisti.errors import IndexCorrupt
-from muisti.model import Link, LinkSource, LinkType, Memory
+from muisti.model import Link, Memory
 from muisti.model.fields import Field, ValueType
 from muisti.model.memory import FIELDS
+from muisti.storage.row_values import decode_link, encode_link, time_or_none, to_int, to_time
 from muisti.storage.sqlite.validity import VALID_UNTIL
 
 if TYPE_CHECKING:
     from muisti.model import Session
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
 
 Cell = str | int | float | None
 
@@ -67,26 +65,6 @@ def fetch(db: apsw.Connection, sql: str, values: Sequence[Cell] = ()) -> list[tu
 def quote_word(word: str) -> str:
     """Quote a word for an FTS5 expression, so that it is never syntax."""
     return '"' + word.replace('"', '""').replace("\0", " ") + '"'  # a NUL would end the expression
-
-
-def to_int(at: datetime | None) -> int | None:
-    """Return a time in microseconds since 1970."""
-    return None if at is None else (at - _EPOCH) // _MICROSECOND
-
-
-def to_time(value: int) -> datetime:
-    """Return the time for microseconds since 1970. Raises IndexCorrupt."""
-    try:
-        return _EPOCH + timedelta(microseconds=value)
-    except (OverflowError, TypeError) as error:
-        raise IndexCorrupt(
-            f"the index has an invalid time ({value!r}); `muisti reindex` rebuilds it"
-        ) from error
-
-
-def time_or_none(value: int | None) -> datetime | None:
-    """Return the time for microseconds since 1970, or None. Raises IndexCorrupt."""
-    return None if value is None else to_time(value)
 
 
 def encode_list(values: Sequence[str]) -> str:
@@ -180,34 +158,6 @@ _TIMES_OR_NONE = tuple(
     PLACES[field.name] for field in _READ if field.value_type is ValueType.TIME and field.nullable
 )
 _ID, _LINKS = PLACES["id"], PLACES["links"]
-
-
-def encode_link(link: Link) -> tuple[Cell, ...]:
-    """Return a link as the row that `decode_link` reads."""
-    times = (to_int(link.created_at), to_int(link.valid_from), to_int(link.valid_until))
-    return (
-        link.source,
-        link.type.value,
-        link.target,
-        link.confidence,
-        link.extracted_by.value,
-        *times,
-    )
-
-
-def decode_link(row: Sequence[Any]) -> Link:
-    """Return the link in a row."""
-    source, type_, target, confidence, by, created, valid_from, valid_until = row
-    return Link(
-        source=source,
-        type=LinkType(type_),
-        target=target,
-        created_at=to_time(created),
-        confidence=confidence,
-        extracted_by=LinkSource(by),
-        valid_from=time_or_none(valid_from),
-        valid_until=time_or_none(valid_until),
-    )
 
 
 def decode_session(row: Sequence[Any]) -> Session:

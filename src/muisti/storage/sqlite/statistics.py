@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import apsw
 
 from muisti.ports.search import Footprint
-from muisti.storage.sqlite.rows import FROM, fetch, time_or_none, to_time
+from muisti.storage.row_values import time_or_none, to_time
+from muisti.storage.sqlite.rows import FROM, fetch
 from muisti.storage.sqlite.vector_spaces import count_embeddable, read_spaces, to_json
 
 if TYPE_CHECKING:
