@@ -180,7 +180,9 @@ def watch_server(dsn: str, stop: threading.Event, most: dict[str, int]) -> None:
          WHERE a.usename = %s GROUP BY pid) x"""
     count = "SELECT count(*) FROM pg_stat_activity WHERE usename = %s"
     with psycopg.connect(dsn, autocommit=True) as db:
-        while not stop.wait(0.05):
+        is_last = False
+        while not is_last:
+            is_last = stop.wait(0.05)  # once more at the end, while the vaults are still open
             values = [*db.execute(count, (ROLE,)).fetchall()[0]]
             values += db.execute(locks, (ROLE,)).fetchall()[0]
             for name, value in zip(most, values, strict=True):

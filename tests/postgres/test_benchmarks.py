@@ -45,7 +45,9 @@ def test_L6_the_cost_of_many_tenants_is_measured(capsys: pytest.CaptureFixture[s
         assert tenants.main([*small, "--cache", folder]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["server"]["tenants"] == 4
-    assert 0 < found["server"]["most locks"] < found["server"]["lock table"]
+    assert found["server"]["most connections"] > 0
+    # Samples: so few searches may fall between them.
+    assert 0 <= found["server"]["most locks"] < found["server"]["lock table"]
     assert found["by size"]
     for size in found["by size"]:
         for action in ("keyword", "save"):
