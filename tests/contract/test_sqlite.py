@@ -120,6 +120,18 @@ class TestSqliteSyncedIndex(SyncedIndexContract):
         assert index.check() == []
         assert index.find_words_containing("ord31", 2) == ["word31", "word310"]
 
+    def test_batches_do_not_write_the_words_of_earlier_ones_again(self, index: SqliteIndex) -> None:
+        for start in range(1, 1600, 100):
+            put(index, *(filed(n, f"word{n} of {n % 7} things") for n in range(start, start + 100)))
+        with index._db.read_transaction() as db:
+            [(structure,)] = fetch(db, "SELECT block FROM word_index_data WHERE id = 10")
+            [(segments,)] = fetch(db, "SELECT count(DISTINCT segid) FROM word_index_idx")
+        # FTS5 merges two segments of a level into one of the next: sixteen batches make five.
+        levels = structure[4]
+        assert levels <= 5
+        assert segments <= 8
+        assert index.check() == []
+
     @pytest.mark.parametrize(
         "damage",
         [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -9,7 +10,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import apsw
 
 from muisti.storage.row_values import encode_link, to_int
-from muisti.storage.sqlite.entries import Counts, assign_scopes, insert_texts, remove_texts
+from muisti.storage.sqlite.entries import (
+    Counts,
+    assign_scopes,
+    insert_texts,
+    insert_words,
+    remove_texts,
+)
 from muisti.storage.sqlite.rows import STORED, Cell, encode_memory, fetch
 from muisti.storage.sqlite.vector_spaces import (
     delete_vectors,
@@ -21,9 +28,6 @@ from muisti.storage.sqlite.vector_spaces import (
 if TYPE_CHECKING:
     from muisti.ports.rows import IndexChanges, JournalChanges, MemoryRow
     from muisti.storage.sync_state import StateChanges
-
-MANY = 100
-"""With at least this many memories, FTS5 segments are merged afterwards."""
 
 
 def apply_changes(
@@ -39,19 +43,12 @@ def apply_changes(
     if changes.texts or kept:
         insert_texts(db, changes.texts, kept, counts)
     # In how many texts each word occurs; words that occur in none are deleted.
-    by_change: dict[int, list[str]] = {}
-    for word, change in (counts or {}).items():
-        if change:
-            by_change.setdefault(change, []).append(word)
-    for change, changed in by_change.items():
-        db.execute(_COUNT_WORDS, (change, to_json(changed)))
-    lost = [(word,) for change, changed in by_change.items() if change < 0 for word in changed]
+    changed = {word: change for word, change in (counts or {}).items() if change}
+    if changed:
+        db.execute(_COUNT_WORDS, (json.dumps(changed),))
+    lost = [(word,) for word, change in changed.items() if change < 0]
     if lost:
         db.executemany("DELETE FROM lexicon WHERE word = ? AND memories <= 0", lost)
-    if count and len(arriving) >= MANY:
-        # A negative number of pages merges towards one segment, on which queries are fastest.
-        pages = -max(500, len(arriving))
-        db.execute("INSERT INTO word_index (word_index, rank) VALUES ('merge', ?)", (pages,))
     conversations = {text.message.conversation for text in changes.texts if text.message}
     if changes.journal is not None:
         conversations |= _apply_journal(db, changes.journal)
@@ -64,7 +61,7 @@ def apply_changes(
 
 
 _COUNT_WORDS = """
-INSERT INTO lexicon (word, memories) SELECT value, ?1 FROM json_each(?2) WHERE true
+INSERT INTO lexicon (word, memories) SELECT key, value FROM json_each(?) WHERE true
 ON CONFLICT (word) DO UPDATE SET memories = memories + excluded.memories
 """
 
@@ -143,7 +140,7 @@ def _insert(
         elif known.source_hash != row.source_hash:
             changed.append(n)
     db.executemany(_INSERT, entries)
-    db.executemany("INSERT INTO words VALUES (?, ?, ?, ?)", words)
+    insert_words(db, words)
     if labels:
         db.executemany("INSERT OR IGNORE INTO labels VALUES (?, ?, ?)", labels)
     db.executemany(_BAND, bands)

@@ -63,10 +63,25 @@ def insert_texts(
         if source_hash != text.source_hash and text.content:
             unembedded.append(n)
     db.executemany(_INSERT, rows)
-    db.executemany("INSERT INTO words VALUES (?, ?, ?, ?)", words)
+    insert_words(db, words)
     db.executemany("INSERT INTO messages VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", messages)
     delete_vectors(db, [n for n, _ in earlier.values()])
     mark_all_unembedded(db, unembedded)
+
+
+def insert_words(db: apsw.Connection, words: Sequence[Sequence[Cell]]) -> None:
+    """Insert the words of texts, many with each statement.
+
+    FTS5 writes a segment at the end of each statement that fires a trigger. One for each text
+    would have to be merged again and again.
+    """
+    for start in range(0, len(words), _WORDS_AT_ONCE):
+        part = words[start : start + _WORDS_AT_ONCE]
+        rows = ", ".join(["(?, ?, ?, ?)"] * len(part))
+        db.execute(f"INSERT INTO words VALUES {rows}", [cell for row in part for cell in row])
+
+
+_WORDS_AT_ONCE = 500
 
 
 def remove_texts(db: apsw.Connection, places: Sequence[tuple[str, str]], counts: Counts) -> Earlier:
