@@ -7,8 +7,7 @@ texts that `compare` finds to be the same, whatever the cosine of their embeddin
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import NamedTuple
+from functools import cached_property, lru_cache
 
 from muisti.remember.similarity.abbreviations import (
     CANONICAL,
@@ -44,28 +43,33 @@ _LEFT_OUT = (
 """Words that normalizing may drop, replace or make of others."""
 
 
-class TextWords(NamedTuple):
-    """The words of a text."""
+class TextWords:
+    """The words of a text. Most texts need only `all`: they share too few words with the other."""
 
-    all: frozenset[str]
-    kept: frozenset[str]
-    """Those that the other text must have, too, or something alike."""
-    first_letters: frozenset[str]
-    endings: str
-    """All words, each with a space after it: a search for `word ` finds one that ends with it."""
-    is_checked: bool
-    """Whether the words tell anything: not of a long text, or one in another script."""
+    def __init__(self, text: str) -> None:
+        self.all = frozenset(split_words(text[:MOST_READ].casefold()))
+        self.is_checked = len(text) <= MOST_READ and text.isascii() and "_" not in text
+        """Whether the words tell anything: not of a long text, or one in another script."""
+
+    @cached_property
+    def kept(self) -> frozenset[str]:
+        """Those that the other text must have, too, or something alike."""
+        words = self.all - _LEFT_OUT
+        return frozenset([word for word in words if len(word) >= SHORTEST and word.isalpha()])
+
+    @cached_property
+    def first_letters(self) -> frozenset[str]:
+        """Of all words."""
+        return frozenset([word[0] for word in self.all])
+
+    @cached_property
+    def endings(self) -> str:
+        """All words, each with a space after it: `word ` is in it if one ends with that word."""
+        return " ".join(self.all) + " "
 
 
-@lru_cache(maxsize=2048)
-def read_words(text: str) -> TextWords:
-    """Return the words of a text; cached, since a text is compared with many."""
-    words = frozenset(split_words(text[:MOST_READ].casefold()))
-    if len(text) > MOST_READ or not text.isascii() or "_" in text:
-        return TextWords(words, frozenset(), frozenset(), "", is_checked=False)
-    kept = [word for word in words - _LEFT_OUT if len(word) >= SHORTEST and word.isalpha()]
-    letters = frozenset([word[0] for word in words])
-    return TextWords(words, frozenset(kept), letters, " ".join(words) + " ", is_checked=True)
+read_words = lru_cache(maxsize=2048)(TextWords)
+"""Return the words of a text; cached, since a text is compared with many."""
 
 
 def may_be_same(mine: TextWords, theirs: TextWords) -> bool:

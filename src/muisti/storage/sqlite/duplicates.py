@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from array import array
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -32,9 +33,10 @@ class _Row(NamedTuple):
     place: tuple[str | None, ...]
 
 
-_ALL_BITS = 128
-_NO_SIMHASH = (1 << _ALL_BITS) - 1
-"""Far from every simhash, which has 64 bits."""
+_ALL_BITS = 64
+"""Each simhash differs in at most so many bits from another."""
+_UNREAD, _MEMORY, _OTHER = 0, 1, 2
+"""Whether a row was read, and whether it is a memory that is not in the trash."""
 
 
 class KnownRows:
@@ -49,7 +51,7 @@ class KnownRows:
         self._path: Path | None = None
         self._seq = 0
         self._rows: dict[int, _Row | None] = {}
-        self._simhashes: dict[int, int] = {}
+        self._forget_all()
 
     def find_near(
         self,
@@ -65,28 +67,52 @@ class KnownRows:
         """
         with self._guard:
             self._forget_changed(db, path)
-            numbers = set[int]().union(*wanted)
+            self._read_simhashes(db, set[int]().union(*wanted))
+            states, known = self._states, self._simhashes
+            near = [
+                [n for n in some if states[n] == _MEMORY and (known[n] ^ own).bit_count() <= most]
+                for own, most, some in zip(simhashes, most_bits, wanted, strict=True)
+            ]
+            numbers = set[int]().union(*near)
             unknown = numbers.difference(self._rows)
-            if unknown:
-                if len(self._rows) + len(unknown) > _MOST_ROWS:
-                    self._rows, self._simhashes, unknown = {}, {}, numbers
-                self._rows |= dict.fromkeys(unknown)
-                self._simhashes |= dict.fromkeys(unknown, _NO_SIMHASH)
-                for n, id_, simhash, session, *place in fetch(db, _PLACES, (to_json(unknown),)):
-                    full = (*place, session if place[0] == Tier.SESSION else None)
-                    self._rows[n] = _Row(id_, simhash, full)
-                    self._simhashes[n] = int(simhash or "0", 16)
-            rows, known = self._rows, self._simhashes
-            found = []
-            for own, most, some in zip(simhashes, most_bits, wanted, strict=True):
-                near = [n for n in some if (known[n] ^ own).bit_count() <= most]
-                found.append([row for n in near if (row := rows[n]) is not None])
-            return found
+            if len(self._rows) + len(unknown) > _MOST_ROWS:
+                self._rows, unknown = {}, numbers
+            self._read_rows(db, unknown)
+            rows = self._rows
+            return [[row for n in some if (row := rows[n]) is not None] for some in near]
 
     def clear(self) -> None:
         """Forget all rows."""
         with self._guard:
-            self._rows, self._simhashes = {}, {}
+            self._forget_all()
+
+    def _read_simhashes(self, db: apsw.Connection, numbers: set[int]) -> None:
+        """Read the simhashes of these rows, or of all memories if that takes less time."""
+        missing = max(numbers, default=-1) + 1 - len(self._states)
+        if missing > 0:
+            self._states.extend(bytes(missing))
+            self._simhashes.frombytes(bytes(8 * missing))
+        unread = {n for n in numbers if self._states[n] == _UNREAD}
+        if _SCANNED * len(unread) > len(self._states):
+            for n, simhash in db.execute(_FIRST_BANDS):
+                if n < len(self._states):
+                    self._states[n] = _MEMORY
+                    self._simhashes[n] = int(simhash, 16)
+            unread = {n for n in unread if self._states[n] == _UNREAD}
+        if unread:
+            self._read_rows(db, unread)
+
+    def _read_rows(self, db: apsw.Connection, numbers: set[int]) -> None:
+        if not numbers:
+            return
+        self._rows |= dict.fromkeys(numbers)
+        for n in numbers:
+            self._states[n] = _OTHER
+        for n, id_, simhash, session, *place in fetch(db, _PLACES, (to_json(numbers),)):
+            full = (*place, session if place[0] == Tier.SESSION else None)
+            self._rows[n] = _Row(id_, simhash, full)
+            self._states[n] = _MEMORY
+            self._simhashes[n] = int(simhash or "0", 16)
 
     def _forget_changed(self, db: apsw.Connection, path: Path | None) -> None:
         """Forget rows that changed since they were read, or all of another file."""
@@ -96,14 +122,24 @@ class KnownRows:
             changed = fetch(db, "SELECT n FROM changed WHERE seq > ?", (self._seq,))
         if path != self._path or len(changed) != last - self._seq:
             # A snapshot was built meanwhile, which removes what it contains.
-            self._rows, self._simhashes = {}, {}
+            self._forget_all()
         for (n,) in changed:
             self._rows.pop(n, None)
+            if n < len(self._states):
+                self._states[n] = _UNREAD
         self._path, self._seq = path, int(last)
+
+    def _forget_all(self) -> None:
+        self._rows = {}
+        self._states = bytearray()
+        """Of each row, by its number."""
+        self._simhashes = array("Q")
 
 
 _MOST_ROWS = 20_000
-"""About 5 MB."""
+"""About 5 MB. Simhashes are kept of all rows: 9 bytes each."""
+_SCANNED = 8
+"""Reading a row takes about so many times as long as reading a simhash in a scan of all."""
 
 
 class SqliteDuplicates:
@@ -158,26 +194,29 @@ class SqliteDuplicates:
         self, memories: Sequence[Memory], most_bits: int, limit: int
     ) -> list[dict[str, str]]:
         """Return the same for each of many memories and all its bands."""
-        from muisti.text.simhash import compute_bands, hamming_distance
+        from muisti.text.simhash import compute_bands
 
         bands = [compute_bands(memory.simhash) for memory in memories]
         wanted = to_json({band for own in bands for band in own})
-        sharing: dict[int, list[tuple[int, str]]] = defaultdict(list)
+        most_rows = limit * min(len(memories), _MANY)
+        sharing: dict[int, list[tuple[int, int]]] = defaultdict(list)
         with self._db.read_transaction() as db:
-            rows = fetch(db, _OF_BANDS, (wanted, limit))
-            is_complete = len(rows) < limit
+            rows = fetch(db, _OF_BANDS, (wanted, most_rows))
+            is_complete = len(rows) < most_rows
             for band, n, simhash in rows:
-                sharing[band].append((n, simhash))
+                sharing[band].append((n, int(simhash, 16)))
             found = []
             for memory, own in zip(memories, bands, strict=True):
                 if not is_complete:
                     found.append(self.find_near_simhash(memory, own, most_bits, limit))
                     continue
-                near = [
+                own_bits = int(memory.simhash or "0", 16)
+                near = {
                     n
-                    for n, simhash in {row for band in own for row in sharing.get(band, ())}
-                    if hamming_distance(simhash, memory.simhash) <= most_bits
-                ]
+                    for band in own
+                    for n, bits in sharing.get(band, ())
+                    if (bits ^ own_bits).bit_count() <= most_bits
+                }
                 place = (to_json(near), *_place(memory))
                 found.append(dict(fetch(db, _BY_NUMBER, place)) if near else {})
         return found
@@ -235,6 +274,8 @@ class SqliteDuplicates:
         return [found[id_] for id_ in ids if id_ in found]
 
 
+_MANY = 10
+"""Simhashes for so many memories are read at once: about 10 MB."""
 _SAME_PLACE = " AND ".join(
     (
         *(f"+m.{name} = ?" for name in PLACE),
@@ -249,6 +290,8 @@ _BY_BANDS = (
 _OF_BANDS = """
 SELECT b.band, b.n, b.simhash FROM json_each(?) j CROSS JOIN bands b ON b.band = j.value LIMIT ?
 """
+_FIRST_BANDS = "SELECT n, simhash FROM bands WHERE band < 65536"
+"""The simhash of each memory that has words, once: other bands have higher keys."""
 _KNOWN_HASHES = """
 SELECT m.content_hash FROM json_each(?) j
 CROSS JOIN entries m ON m.content_hash = j.value AND m.origin = 'memory'

@@ -183,14 +183,15 @@ class WordRows:
         most = min(MOST_ROWS, READ_AT_ONCE * memories)
         if name and "numpy" not in sys.modules and self._uses + memories < _FIRST:
             return False
+        [(texts,)] = fetch(db, "SELECT value FROM totals WHERE name = 'memories'")
         if name:
             found = fetch(db, _CHANGED, (base, most + 1))
+        elif texts > most:
+            found = None
         else:
             found = fetch(db, "SELECT n FROM words LIMIT ?", (most + 1,))
-        rows = [n for (n,) in found]
-        if len(rows) > most:
+        if found is None or len(found) > most:
             self._missed += memories
-            [(texts,)] = fetch(db, "SELECT value FROM totals WHERE name = 'memories'")
             if self._missed > max(DUE, DUE_SHARE * texts):
                 self._missed = 0
                 self._database.snapshots.request_build()
@@ -207,7 +208,7 @@ class WordRows:
                     "the words of new memories are sought without a snapshot: %s", error
                 )
                 return False
-        self._read(db, rows)
+        self._read(db, [n for (n,) in found])
         self._seq = last
         return True
 
