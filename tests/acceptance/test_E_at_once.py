@@ -237,7 +237,7 @@ def test_E11_a_killed_process_loses_only_its_last_part(
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
         space = memory._services.vectors.spaces()[0]
-        stored = memory._services.vectors.count_pieces(space, note.id)
+        stored = memory._services.vectors.count_pieces(space, [note.id])[note.id]
         assert stored == embedding.PART
         assert missing(memory) == 1
         assert file_store(memory).index.check() == []

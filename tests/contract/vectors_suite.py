@@ -238,8 +238,8 @@ class VectorsContract(SameTextContract):
         def store(first: int, end: int) -> tuple[int, list[str]]:
             pieces = {"pieces": whole.pieces[first:end], "vectors": vectors[first:end]}
             place.vectors.add([replace(whole, **pieces, first=first, complete=end == 9)])
-            stored = place.vectors.count_pieces(space, memory.id)
-            return stored, place.vectors.find_missing(space, 10)
+            stored = place.vectors.count_pieces(space, [memory.id, other.id])
+            return stored.get(memory.id, 0), place.vectors.find_missing(space, 10)
 
         both = [memory.id, other.id]
         assert store(3, 6) == (0, both), "it does not begin with the first"
@@ -262,9 +262,9 @@ class VectorsContract(SameTextContract):
         part = replace(embedded(memory, clustered(3)), complete=False)
         place.vectors.add([part])
         add(place.index, replace(memory, content="another text"))
-        assert place.vectors.count_pieces(space, memory.id) == 0
+        assert place.vectors.count_pieces(space, [memory.id]) == {}
         place.vectors.add([part])
-        assert place.vectors.count_pieces(space, memory.id) == 0
+        assert place.vectors.count_pieces(space, [memory.id]) == {}
         assert place.vectors.find_missing(space, 10) == [memory.id]
 
     def test_a_removed_text_and_a_rebuilt_index_lose_the_parts(self, place: Place) -> None:
@@ -275,9 +275,9 @@ class VectorsContract(SameTextContract):
         place.vectors.add(parts)
         place.remove(memories[:1])
         add(place.index, memories[0])
-        assert place.vectors.count_pieces(space, memories[0].id) == 0
+        assert place.vectors.count_pieces(space, [memories[0].id]) == {}
         place.rebuild(memories)
-        assert place.vectors.count_pieces(place.space(), memories[1].id) == 0
+        assert place.vectors.count_pieces(place.space(), [memories[1].id]) == {}
         assert place.space().missing == 2
 
     # -- Following the memories

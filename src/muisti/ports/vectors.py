@@ -272,8 +272,8 @@ class VectorIndex(Protocol):
         """
         ...
 
-    def count_pieces(self, space: Space, memory_id: str) -> int:
-        """Return how many pieces of a text are stored in this space."""
+    def count_pieces(self, space: Space, ids: Sequence[str]) -> dict[str, int]:
+        """Return how many pieces of texts are stored in this space; texts without any left out."""
         ...
 
     def find_nearest(

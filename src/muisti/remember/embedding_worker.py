@@ -226,7 +226,7 @@ def _embed_batch(
         embedded = embed(embedder, batch, chunking=chunking, between=between, bulk=bulk)
         _store(services, embedded, timeout)
         return
-    stored = services.vectors.count_pieces(space, batch[0].id)
+    stored = services.vectors.count_pieces(space, [batch[0].id]).get(batch[0].id, 0)
     for part in embed_parts(
         embedder, batch[0], stored, chunking=chunking, between=between, bulk=bulk
     ):

@@ -137,13 +137,13 @@ class MemoryVectors(UnclaimedVectors):
                     known.vectors[id_] = known.vectors[other]
             promote_complete_space(tables)
 
-    def count_pieces(self, space: Space, memory_id: str) -> int:
-        """Return how many pieces of a text are stored in this space."""
+    def count_pieces(self, space: Space, ids: Sequence[str]) -> dict[str, int]:
+        """Return how many pieces of texts are stored in this space; texts without any left out."""
         known = _find(self._database.tables, space.identity)
         if known is None:
-            return 0
-        pieces, _ = known.vectors.get(memory_id) or known.parts.get(memory_id) or ((), None)
-        return len(pieces)
+            return {}
+        stored = {id_: known.vectors.get(id_) or known.parts.get(id_) for id_ in ids}
+        return {id_: len(one[0]) for id_, one in stored.items() if one is not None and one[0]}
 
     def find_nearest(
         self, space: Space, query: Vector, where: Filter, limit: int

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -77,10 +78,12 @@ def _remove_beside(db: Connection, known: Mapping[str, _Row]) -> list[str]:
 
 # -- Memories
 
-_COLUMNS = ", ".join(f'"{column}"' for column in STORED)
+_NAMES = ("n", "source_hash", "own_end", "ends_at", *STORED)
+_COLUMNS = ", ".join(f'"{column}"' for column in _NAMES)
+# One statement, as triggers run for each.
 _INSERT = f"""
-INSERT INTO entries (n, source_hash, own_end, ends_at, {_COLUMNS})
-VALUES ({", ".join(["%s"] * (4 + len(STORED)))})
+INSERT INTO entries ({_COLUMNS})
+SELECT {_COLUMNS} FROM json_populate_recordset(NULL::muisti.entries, %s)
 ON CONFLICT (tenant, id) DO UPDATE SET source_hash = excluded.source_hash,
     own_end = excluded.own_end, ends_at = excluded.ends_at,
     {", ".join(f'"{column}" = excluded."{column}"' for column in STORED if column != "id")}
@@ -89,7 +92,7 @@ ON CONFLICT (tenant, id) DO UPDATE SET source_hash = excluded.source_hash,
 
 def _insert_memories(db: Connection, rows: Sequence[MemoryRow], known: Mapping[str, _Row]) -> None:
     numbers = _choose_numbers(db, [row.memory.id for row in rows], known)
-    entries: list[Sequence[Any]] = []
+    entries: list[dict[str, Any]] = []
     labels: list[tuple[str, str, int]] = []
     bands: list[tuple[int, int, str]] = []
     links: list[Sequence[Any]] = []
@@ -98,7 +101,8 @@ def _insert_memories(db: Connection, rows: Sequence[MemoryRow], known: Mapping[s
         memory = row.memory
         n = numbers[memory.id]
         end = to_int(memory.valid_until)
-        entries.append((n, row.source_hash, end, end, *encode_memory(memory)))
+        values = (n, row.source_hash, end, end, *encode_memory(memory))
+        entries.append(dict(zip(_NAMES, values, strict=True)))
         labels += [(field, value, n) for field, value in row.labels]
         bands += [(band, n, memory.simhash) for band in row.bands]
         for link in memory.links:
@@ -108,9 +112,9 @@ def _insert_memories(db: Connection, rows: Sequence[MemoryRow], known: Mapping[s
         before = known.get(memory.id)
         if before is None or before.source_hash != row.source_hash:
             changed.append(n)
-    with db.cursor() as cursor:
-        cursor.executemany(_INSERT.encode(), entries)
-        if links:
+    db.execute(_INSERT.encode(), (json.dumps(entries, ensure_ascii=False),))
+    if links:
+        with db.cursor() as cursor:
             cursor.executemany(_LINK, links)
     _insert_columns(db, "labels (field, value, n)", "text text bigint", labels)
     _insert_columns(db, "bands (band, n, simhash)", "integer bigint text", bands)

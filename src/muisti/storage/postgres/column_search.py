@@ -16,8 +16,8 @@ from muisti.ports.columns import CandidateTable, FoundText, UnusableColumns
 from muisti.recall.speaker import find_speaker
 from muisti.storage.postgres import nearest
 from muisti.storage.postgres.connect import Database, fetch
-from muisti.storage.postgres.nearest import Array, decode_column, format_numbers
-from muisti.storage.postgres.rows import SAID_AT, decode_text
+from muisti.storage.postgres.nearest import Array, decode_column
+from muisti.storage.postgres.rows import SAID_AT, decode_text, format_numbers
 from muisti.storage.postgres.validity import SUPERSEDES
 
 if TYPE_CHECKING:

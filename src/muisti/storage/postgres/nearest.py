@@ -13,6 +13,7 @@ from muisti.ports.vectors import check_length, count_compared
 from muisti.storage import vector_codes
 from muisti.storage.postgres.connect import fetch
 from muisti.storage.postgres.filters import build_condition
+from muisti.storage.postgres.rows import format_numbers
 from muisti.storage.postgres.vector_rows import format_signs, read_centre
 
 if TYPE_CHECKING:
@@ -168,11 +169,6 @@ def _compare(row: Sequence[Any], query: Vector) -> Array:
     # Rounding can push the cosine of equal vectors above 1.
     cosines: Array = np.clip(vectors @ query, -1, 1)
     return cosines
-
-
-def format_numbers(numbers: Sequence[int]) -> str:
-    """Return an array as PostgreSQL writes it. psycopg takes a millisecond for a long list."""
-    return f"{{{','.join(map(str, numbers))}}}"
 
 
 def decode_column(cell: bytes | None, dtype: str) -> Array:

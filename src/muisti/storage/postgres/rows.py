@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from muisti.model import Memory, Session
@@ -62,6 +62,17 @@ def decode_text(text: str) -> str:
     if _ESCAPE not in text:
         return text
     return text.replace(_ESCAPE + _NUL, "\0").replace(_ESCAPE + _ITSELF, _ESCAPE)
+
+
+def format_numbers(numbers: Iterable[float]) -> str:
+    """Return an array as PostgreSQL writes it. psycopg takes a millisecond for a long list."""
+    return f"{{{','.join(map(str, numbers))}}}"
+
+
+def format_words(words: Iterable[str]) -> str:
+    """Return an array of words, which have no spaces, as PostgreSQL writes it."""
+    joined = " ".join(words).replace("\\", "\\\\").replace('"', '\\"').replace(" ", '","')
+    return f'{{"{joined}"}}' if joined else "{}"
 
 
 def round_share(value: float | None) -> float | None:

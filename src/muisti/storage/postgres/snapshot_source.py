@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from muisti.storage.postgres.connect import Database, fetch
 from muisti.storage.postgres.filters import build_condition
-from muisti.storage.postgres.nearest import format_numbers
-from muisti.storage.postgres.rows import SAID_AT, decode_text
+from muisti.storage.postgres.rows import SAID_AT, decode_text, format_numbers
 from muisti.storage.postgres.validity import COUNTS
 from muisti.storage.snapshot.build import Row
 from muisti.storage.snapshot.source import BATCH, ServingSpace

@@ -50,7 +50,7 @@ def read_centre(db: Connection, space: int) -> tuple[Floats | None, int]:
 
 def store_vectors(db: Connection, arriving: Sequence[Embedded]) -> None:
     """Store the vectors of texts that have not changed since; drop the others."""
-    spaces = {one.identity: find_space(db, one.identity) for one in arriving}
+    spaces = {one: find_space(db, one) for one in {one.identity for one in arriving}}
     ids = [embedded.memory_id for embedded in arriving]
     sql = "SELECT id, n, source_hash FROM entries WHERE id = ANY(%s)"
     known = {id_: (n, source_hash) for id_, n, source_hash in fetch(db, sql, (ids,))}

@@ -147,14 +147,14 @@ class PostgresVectors:
         with self._db.write_transaction() as db:
             copy_within(db, space, same)
 
-    def count_pieces(self, space: Space, memory_id: str) -> int:
-        """Return how many pieces of a text are stored in this space."""
+    def count_pieces(self, space: Space, ids: Sequence[str]) -> dict[str, int]:
+        """Return how many pieces of texts are stored in this space; texts without any left out."""
         with self._db.read_transaction() as db:
             if not _is_known(db, space):
-                return 0
-            sql = f"""SELECT count(*) FROM vectors_{space.number:d} v JOIN entries m USING (n)
-                      WHERE m.id = %s"""
-            return int(fetch(db, sql, (memory_id,))[0][0])
+                return {}
+            sql = f"""SELECT m.id, count(*) FROM vectors_{space.number:d} v JOIN entries m USING (n)
+                      WHERE m.id = ANY(%s) GROUP BY m.id"""
+            return dict(fetch(db, sql, (list(ids),)))
 
     def find_nearest(
         self, space: Space, query: Vector, where: Filter, limit: int

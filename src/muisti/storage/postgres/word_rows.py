@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from muisti.ports.rows import Words
 from muisti.recall.bm25 import count_length, count_occurrences
 from muisti.storage.postgres.connect import Connection, fetch
+from muisti.storage.postgres.rows import format_numbers, format_words
 
 
 def replace_words(
@@ -61,12 +62,13 @@ def _insert(db: Connection, rows: Mapping[int, Words], counts: Counter[str]) -> 
         counts.update(occurrences.keys())
         postings += [(word, n, times, lengths[n]) for word, times in occurrences.items()]
     postings.sort()  # neighbours in the table are neighbours in the index
-    columns = [list(column) for column in zip(*postings, strict=True)] or [[], [], [], []]
-    db.execute(
-        """INSERT INTO postings (word, n, times, length)
-           SELECT * FROM unnest(%s::text[], %s::bigint[], %s::real[], %s::integer[])""",
-        columns,
-    )
+    if postings:
+        found, *numbers = zip(*postings, strict=True)
+        db.execute(
+            """INSERT INTO postings (word, n, times, length)
+               SELECT * FROM unnest(%s::text[], %s::bigint[], %s::real[], %s::integer[])""",
+            (format_words(found), *map(format_numbers, numbers)),
+        )
 
 
 def _count(db: Connection, counts: Mapping[str, int]) -> None:
@@ -79,7 +81,7 @@ def _count(db: Connection, counts: Mapping[str, int]) -> None:
         """INSERT INTO lexicon AS l (word, texts) SELECT * FROM unnest(%s::text[], %s::integer[])
            ON CONFLICT (tenant, word) DO UPDATE SET texts = l.texts + excluded.texts
            RETURNING word, texts""",
-        (words, [counts[word] for word in words]),
+        (format_words(words), format_numbers(counts[word] for word in words)),
     )
     lost = [word for word, texts in found if texts <= 0]
     if lost:
@@ -95,7 +97,7 @@ def _count(db: Connection, counts: Mapping[str, int]) -> None:
         db.execute(
             """INSERT INTO lexicon_parts (part, word)
                SELECT * FROM unnest(%s::text[], %s::text[]) ON CONFLICT DO NOTHING""",
-            ([part for part, _ in pairs], [word for _, word in pairs]),
+            tuple(map(format_words, zip(*pairs, strict=True))),
         )
 
 

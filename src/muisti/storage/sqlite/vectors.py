@@ -121,12 +121,12 @@ class SqliteVectors(UnclaimedVectors):
         with self._db.write_transaction() as db:
             copy_within(db, space.number, same)
 
-    def count_pieces(self, space: Space, memory_id: str) -> int:
-        """Return how many pieces of a text are stored in this space."""
-        sql = """SELECT count(*) FROM vectors v JOIN entries m USING (n)
-                 WHERE m.id = ? AND v.space = ?"""
+    def count_pieces(self, space: Space, ids: Sequence[str]) -> dict[str, int]:
+        """Return how many pieces of texts are stored in this space; texts without any left out."""
+        sql = """SELECT m.id, count(*) FROM json_each(?1) j JOIN entries m ON m.id = j.value
+                 JOIN vectors v ON v.n = m.n AND v.space = ?2 GROUP BY m.id"""
         with self._db.read_transaction() as db:
-            return int(fetch(db, sql, (memory_id, space.number))[0][0])
+            return dict(fetch(db, sql, (to_json(ids), space.number)))
 
     def find_nearest(
         self, space: Space, query: Vector, where: Filter, limit: int
