@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
@@ -13,6 +14,7 @@ from muisti import bootstrap
 from muisti.model import Filter
 from muisti.ports.columns import UnusableColumns
 from muisti.storage.postgres.column_search import PostgresColumns
+from muisti.storage.postgres.nearest import NearestVectors
 from tests.contract.making import SHARED_SUITE
 from tests.contract.test_column_search import (
     FILTERS,
@@ -116,3 +118,33 @@ def test_rows_that_the_filter_rejects_are_not_read() -> None:
             assert len(columns.read(keys, Filter(all_sessions=True))) == 1
             with pytest.raises(UnusableColumns, match="rejects"):
                 columns.read(keys, Filter(user="anna", all_sessions=True))
+
+
+def test_two_filters_read_the_nearest_vectors_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A query that names a time is answered with and without a filter for it."""
+    with bootstrap.open(make_location(), settings=SETTINGS) as memory:
+        for n in range(8):
+            memory.save(f"{WORDS[n]} number {n}", user="ben" if n % 2 else None)
+        memory.reindex_missing()
+        index: Any = memory._services.index
+        index._db.tables = None
+        space = memory._services.vectors.spaces()[0]
+        query = np.ones(space.identity.dimensions, np.float32)
+        query /= np.linalg.norm(query)
+        read: list[str] = []
+        original = NearestVectors.make_query
+
+        def make_query(self: NearestVectors, condition: str, take: int) -> str:
+            read.append(condition)
+            return original(self, condition, take)
+
+        monkeypatch.setattr(NearestVectors, "make_query", make_query)
+        with index.snapshot():
+            columns = index.open_columns()
+            assert isinstance(columns, PostgresColumns)
+            found = [
+                columns.find_nearest(space, query, Filter(user=user, all_sessions=True), 5)
+                for user in ("ben", "anna")
+            ]
+        assert [len(hits) for hits in found] == [5, 4]
+        assert read == ["true"]

@@ -50,7 +50,7 @@ def test_a_search_in_a_large_space_starts_it(
         until(lambda: [valid for _, valid in read_indexes(database)] == [True])
         with database.read_transaction() as db:
             near = NearestVectors(database, place.space(), found[0], 10)
-            query = near.make_query("true", "true")
+            query = near.make_query("true", 600)
             plan = fetch(db, f"EXPLAIN {query}", ("01" * 32,))
         assert "_near_" in str(plan)
         vectors.indexes.build(place.space().number)  # it is there already

@@ -70,6 +70,8 @@ class PostgresColumns:
         self._db = database
         self._openings: dict[int, str] = {}
         self._windows: dict[int, Window] = {}
+        self._near: nearest.NearestVectors | None = None
+        """The last search by vectors."""
         self._texts: Array = np.zeros(0, np.int64)
         """The numbers of all texts that were described last."""
 
@@ -87,7 +89,9 @@ class PostgresColumns:
         self, space: Space, query: Vector, where: Filter, limit: int
     ) -> list[FoundText]:
         """Return the nearest texts, best first."""
-        search = nearest.NearestVectors(self._db, space, query, limit)
+        search = self._near
+        if search is None or search.query is not query or search.limit != limit:
+            search = self._near = nearest.NearestVectors(self._db, space, query, limit)
         near = search.find().cut(limit)
         numbers = near.numbers.tolist()
         if not self._read_windows(numbers, where).issuperset(numbers):
