@@ -1,5 +1,6 @@
 """PostgreSQL beside SQL written by hand and beside a folder: `python -m benchmarks.postgres
-[--sizes 10000,100000] [--questions 100] [--clients 32] [--seconds 20] [--cache FOLDER]`.
+[--sizes 10000,100000] [--questions 100] [--clients 32] [--seconds 20] [--search-memory MB]
+[--cache FOLDER]`.
 
 The vaults of `benchmarks.search_scale` are pushed into a database each, and kept. Three ask the
 same questions in turn: muisti on PostgreSQL, muisti on the folder, and `benchmarks.postgres_sql`.
@@ -112,7 +113,7 @@ def ask_in_turn(
     return found
 
 
-def compare(dsn: str, vault: Path, count: int) -> dict[str, Any]:
+def compare(dsn: str, vault: Path, count: int, **settings: Any) -> dict[str, Any]:
     """Return times of muisti on both stores and of the SQL written by hand."""
     questions = [one for some in scale_vaults.make_questions(count) for one in some][:count]
     inner = make_embedder("onnx")
@@ -123,7 +124,7 @@ def compare(dsn: str, vault: Path, count: int) -> dict[str, Any]:
     with ExitStack() as closing:
         places = {"postgres": dsn, "folder": vault}
         memories = {
-            name: closing.enter_context(Muisti.open(place, record_recall=False))
+            name: closing.enter_context(Muisti.open(place, record_recall=False, **settings))
             for name, place in places.items()
         }
         for memory in memories.values():
@@ -274,6 +275,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--questions", type=int, default=100)
     parser.add_argument("--clients", type=int, default=32, help="0: no load")
     parser.add_argument("--seconds", type=float, default=20.0)
+    parser.add_argument("--search-memory", type=int, default=256, help="0: search in the database")
     parser.add_argument("--dsn", help="a database whose owner may create others")
     parser.add_argument("--cache", type=Path, default=CACHE)
     parser.add_argument("--json", type=Path, help="write the figures to this file")
@@ -285,7 +287,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             database = name_database(dsn, f"muisti_{size}")
             vault = fill(database, options.cache, size)
             print(f"… asking {size:,} memories", file=sys.stderr, flush=True)
-            found["sizes"][str(size)] = compare(database, vault, options.questions)
+            found["sizes"][str(size)] = compare(
+                database, vault, options.questions, search_memory=options.search_memory
+            )
             if options.clients and not found["load"]:
                 copied = options.cache / f"postgres-{size}-load"
                 scale_vaults.copy_vault(vault, copied)

@@ -73,6 +73,8 @@ class HandWritten:
     def __init__(self, dsn: str, tenant: int = 1) -> None:
         self.db = psycopg.connect(dsn, autocommit=True, application_name="by hand")
         self.db.execute("SET search_path = muisti, public; SET jit = off", prepare=False)
+        # An HNSW index returns no more than this; the default is 40.
+        self.db.execute(f"SET hnsw.ef_search = {NEAREST}".encode(), prepare=False)
         self._tenant = tenant
         row = self.db.execute(
             "SELECT space, centre FROM spaces WHERE tenant = %s AND serving", (tenant,)

@@ -116,7 +116,8 @@ class PostgresBackEnd(BackEnd):
         if self.services.build_snapshots:
             from muisti.storage.postgres.search_tables import SearchTables
 
-            self._database.tables = SearchTables(self._database)
+            most = self.services.settings.search_memory * 2**20
+            self._database.tables = SearchTables(self._database, most)
         return self._index
 
     def make_vectors(self) -> VectorIndex:

@@ -139,7 +139,9 @@ def test_L4_a_write_transaction_and_one_before_a_change_use_no_other_state() -> 
             assert index.open_columns()._table.recent_count == 2
 
 
-def test_L4_the_tables_of_a_process_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_L4_the_tables_of_a_process_have_a_limit(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     monkeypatch.setattr(search_tables, "SMALL", 1)
     with ExitStack() as closing:
         vaults = [
@@ -152,7 +154,8 @@ def test_L4_the_tables_of_a_process_have_a_limit(monkeypatch: pytest.MonkeyPatch
             get_tables(vault).wait()
         assert all(get_tables(vault)._table is not None for vault in vaults)
         kept = search_tables._KEPT._bytes[get_tables(vaults[0])]
-        monkeypatch.setattr(search_tables, "MOST_BYTES", int(1.5 * kept))
+        for vault in vaults:
+            get_tables(vault).most_bytes = int(1.5 * kept)
         monkeypatch.setattr(search_tables, "BYTES_OF_A_TEXT", 1)
         find(vaults[0], "apple")
         get_tables(vaults[0]).build()
@@ -161,6 +164,7 @@ def test_L4_the_tables_of_a_process_have_a_limit(monkeypatch: pytest.MonkeyPatch
         assert len(find(vaults[1], "apple")) == 5
         get_tables(vaults[1]).wait()
         assert get_tables(vaults[1])._table is None, "it is too large"
+        assert "search_memory = 5242880 would make it faster" in caplog.text
     assert not any(get_tables(vault) in search_tables._KEPT._bytes for vault in vaults)
 
 

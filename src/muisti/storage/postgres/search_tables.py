@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from muisti.storage.snapshot.table import SearchTable
 
 log = logging.getLogger("muisti")
-MOST_BYTES = 256 * 2**20
-"""Of the tables of all vaults in a process."""
 BYTES_OF_A_TEXT = 1300
 """About so many a table has, with a vector of 384 dimensions."""
 SMALL = 300
@@ -52,8 +50,10 @@ FROM (SELECT %s::pg_snapshot AS seen) s
 class SearchTables:
     """Keeps the table of one vault. Implements Distrust. Thread-safe."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, most_bytes: int) -> None:
+        """Most bytes: of the tables of all vaults in the process."""
         self._db = database
+        self.most_bytes = most_bytes
         self._lock = threading.Lock()
         """Guards the next two, for a moment."""
         self._extending = threading.Lock()
@@ -161,7 +161,8 @@ class SearchTables:
                     self._request_build()
                 return self._set(table.extend(PostgresSource(self._db), changed), seen)
         with self._extending:
-            return None if self._table is not None else self._read_small(db)
+            is_large = self._has_failed  # then it was too large, or could not be read
+            return None if self._table is not None or is_large else self._read_small(db)
 
     # -- Building
 
@@ -197,8 +198,14 @@ class SearchTables:
 
         with self._db.read_transaction() as db:
             rows = fetch(db, "SELECT texts FROM totals")
-            if rows and rows[0][0] * BYTES_OF_A_TEXT > MOST_BYTES:
+            needed = rows[0][0] * BYTES_OF_A_TEXT if rows else 0
+            if needed > self.most_bytes:
                 self._has_failed = True
+                log.warning(
+                    "%s is searched in the database: search_memory = %d would make it faster",
+                    self._db.address,
+                    -(-needed // 2**20),
+                )
                 return
             [(seen, _)] = fetch(db, _STATE)
             try:
@@ -248,7 +255,7 @@ class _KeptTables:
         with self._guard:
             self._bytes.pop(tables, None)
             self._bytes[tables] = sum(column.nbytes for column in columns.values())
-            while sum(self._bytes.values()) > MOST_BYTES:
+            while sum(self._bytes.values()) > tables.most_bytes:
                 dropped.append(self._bytes.popitem(last=False)[0])
         for one in dropped:
             one.drop()
