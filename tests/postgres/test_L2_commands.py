@@ -189,3 +189,12 @@ def test_L2_an_export_as_a_vault_opens_as_one(tmp_path: Path) -> None:
                   ["export", "--format", "vault", "--vault", str(folder), "-o", "x"]):  # fmt: skip
         refused = CliRunner().invoke(cli, wrong)
         assert isinstance(refused.exception, InvalidRequest), wrong
+
+
+def test_L2_verify_counts_what_a_database_has(vault: Path) -> None:
+    store = make_location()
+    push(store, vault)
+    on_rows = CliRunner().invoke(cli, ["verify", "--vault", store])
+    on_files = CliRunner().invoke(cli, ["verify", "--vault", str(vault)])
+    assert on_rows.output.startswith("1 memory, ")
+    assert on_files.output == f"1 file, {on_rows.output}"

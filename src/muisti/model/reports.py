@@ -18,6 +18,7 @@ class VerifyReport:
     """Whether the files and the index agree. `problems` is empty if they do."""
 
     files: int
+    """0 for a database, whose rows are compared instead."""
     memories: int
     journal_events: int
     problems: tuple[Problem, ...] = ()

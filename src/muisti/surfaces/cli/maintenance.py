@@ -109,13 +109,16 @@ def verify(deep: bool, vault: str | None, as_json: bool) -> None:
     if as_json:
         print_json(report)
     else:
-        files = render.format_count(report.files, "file")
-        memories = render.format_count(report.memories, "memory")
-        events = render.format_count(report.journal_events, "journal event")
+        checked = [
+            render.format_count(report.memories, "memory"),
+            render.format_count(report.journal_events, "journal event"),
+        ]
+        if report.files:  # a database has none
+            checked.insert(0, render.format_count(report.files, "file"))
         problems = (
             "no problems" if report.ok else render.format_count(len(report.problems), "problem")
         )
-        click.echo(f"{files}, {memories}, {events}: {problems}.")
+        click.echo(f"{', '.join(checked)}: {problems}.")
         render.print_problems(report.problems)
     if not report.ok:
         sys.exit(1)
