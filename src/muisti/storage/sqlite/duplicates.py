@@ -171,13 +171,10 @@ class SqliteDuplicates:
         """Return the simhash, by ID, of memories that share a band and are near."""
         if not bands:
             return {}
-        from muisti.text.simhash import hamming_distance  # only saving needs it
-
+        own = int(memory.simhash, 16)
         with self._db.read_transaction() as db:
             rows = fetch(db, _BY_BANDS, (to_json(bands), limit))
-            near = [
-                n for n, simhash in rows if hamming_distance(simhash, memory.simhash) <= most_bits
-            ]
+            near = [n for n, simhash in rows if (int(simhash, 16) ^ own).bit_count() <= most_bits]
             return dict(fetch(db, _BY_NUMBER, (to_json(near), *_place(memory)))) if near else {}
 
     def find_with_words(
@@ -194,29 +191,26 @@ class SqliteDuplicates:
         self, memories: Sequence[Memory], most_bits: int, limit: int
     ) -> list[dict[str, str]]:
         """Return the same for each of many memories and all its bands."""
-        from muisti.text.simhash import compute_bands
+        from muisti.text.simhash import compute_bands, hamming_distance
 
         bands = [compute_bands(memory.simhash) for memory in memories]
         wanted = to_json({band for own in bands for band in own})
-        most_rows = limit * min(len(memories), _MANY)
-        sharing: dict[int, list[tuple[int, int]]] = defaultdict(list)
+        sharing: dict[int, list[tuple[int, str]]] = defaultdict(list)
         with self._db.read_transaction() as db:
-            rows = fetch(db, _OF_BANDS, (wanted, most_rows))
-            is_complete = len(rows) < most_rows
+            rows = fetch(db, _OF_BANDS, (wanted, limit))
+            is_complete = len(rows) < limit
             for band, n, simhash in rows:
-                sharing[band].append((n, int(simhash, 16)))
+                sharing[band].append((n, simhash))
             found = []
             for memory, own in zip(memories, bands, strict=True):
                 if not is_complete:
                     found.append(self.find_near_simhash(memory, own, most_bits, limit))
                     continue
-                own_bits = int(memory.simhash or "0", 16)
-                near = {
+                near = [
                     n
-                    for band in own
-                    for n, bits in sharing.get(band, ())
-                    if (bits ^ own_bits).bit_count() <= most_bits
-                }
+                    for n, simhash in {row for band in own for row in sharing.get(band, ())}
+                    if hamming_distance(simhash, memory.simhash) <= most_bits
+                ]
                 place = (to_json(near), *_place(memory))
                 found.append(dict(fetch(db, _BY_NUMBER, place)) if near else {})
         return found
@@ -274,8 +268,6 @@ class SqliteDuplicates:
         return [found[id_] for id_ in ids if id_ in found]
 
 
-_MANY = 10
-"""Simhashes for so many memories are read at once: about 10 MB."""
 _SAME_PLACE = " AND ".join(
     (
         *(f"+m.{name} = ?" for name in PLACE),
