@@ -116,8 +116,8 @@ class PostgresBackEnd(BackEnd):
         if self.services.build_snapshots:
             from muisti.storage.postgres.search_tables import SearchTables
 
-            most = self.services.settings.search_memory * 2**20
-            self._database.tables = SearchTables(self._database, most)
+            megabytes = self.services.settings.search_memory
+            self._database.tables = SearchTables(self._database, megabytes)
         return self._index
 
     def make_vectors(self) -> VectorIndex:

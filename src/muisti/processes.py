@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import suppress
+from pathlib import Path
 
 
 def is_running(process: int) -> bool:
@@ -25,6 +26,18 @@ def count_cores() -> int:
     if sys.platform == "linux":
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def measure_memory() -> int:
+    """Return how many bytes of memory this process may use; 0 if that is not known."""
+    try:
+        most = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):  # Windows has no sysconf
+        return 0
+    for limit in ("memory.max", "memory/memory.limit_in_bytes"):  # of a container
+        with suppress(OSError, ValueError):
+            most = min(most, int(Path("/sys/fs/cgroup", limit).read_text()))
+    return most
 
 
 def release_memory() -> None:

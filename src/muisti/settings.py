@@ -99,7 +99,7 @@ class Settings:
         high=86_400,
     )
     search_memory: int = _setting(
-        256, "MB that searches in PostgreSQL keep in memory: 1.3 for 1,000 memories.", low=0
+        0, "MB for searches in PostgreSQL; 0: a tenth of the machine's memory, at least 256.", low=0
     )
     index_timeout: float = _setting(
         10.0, "Seconds to wait for another process that uses the index.", low=0, high=86_400

@@ -168,6 +168,19 @@ def test_L4_the_tables_of_a_process_have_a_limit(
     assert not any(get_tables(vault) in search_tables._KEPT._bytes for vault in vaults)
 
 
+@pytest.mark.parametrize(
+    ("given", "has", "expected"), [(0, 0, 256), (0, 64 * 1024, 6553), (100, 64 * 1024, 100)]
+)
+def test_L4_how_much_memory_searches_may_use(
+    monkeypatch: pytest.MonkeyPatch, given: int, has: int, expected: int
+) -> None:
+    monkeypatch.setattr(search_tables, "measure_memory", lambda: has * 2**20)
+    settings = {**SETTINGS, "search_memory": given}
+    with bootstrap.open(make_location(), settings=settings) as memory:
+        assert memory.list() == []
+        assert get_tables(memory).most_bytes // 2**20 == expected
+
+
 def test_L4_a_lost_connection_drops_the_table() -> None:
     """A server that restarts may have been restored to an earlier state."""
     place = make_location()

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 
 from muisti.errors import MuistiError
+from muisti.processes import measure_memory
 from muisti.storage.postgres.claims import TRIM_CHANGES
 from muisti.storage.postgres.connect import Connection, Database, fetch
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from muisti.storage.snapshot.table import SearchTable
 
 log = logging.getLogger("muisti")
+LEAST_BYTES = 256 * 2**20
+"""Tables may have so many, whatever the machine has."""
 BYTES_OF_A_TEXT = 1300
 """About so many a table has, with a vector of 384 dimensions."""
 SMALL = 300
@@ -50,10 +53,13 @@ FROM (SELECT %s::pg_snapshot AS seen) s
 class SearchTables:
     """Keeps the table of one vault. Implements Distrust. Thread-safe."""
 
-    def __init__(self, database: Database, most_bytes: int) -> None:
-        """Most bytes: of the tables of all vaults in the process."""
+    def __init__(self, database: Database, megabytes: int) -> None:
+        """`megabytes`: the most that the tables of all vaults in the process may have.
+
+        0: a tenth of the machine's memory.
+        """
         self._db = database
-        self.most_bytes = most_bytes
+        self.most_bytes = megabytes * 2**20 or max(LEAST_BYTES, measure_memory() // 10)
         self._lock = threading.Lock()
         """Guards the next two, for a moment."""
         self._extending = threading.Lock()
