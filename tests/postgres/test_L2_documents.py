@@ -12,6 +12,7 @@ from muisti.bootstrap_moving import pull, push
 from muisti.model import DocumentSource
 from muisti.ports.documents import StoredDocument
 from muisti.storage.files.document_copies import MarkdownDocuments
+from muisti.storage.postgres import documents
 from tests.postgres.server import make_location
 
 FILES: dict[str, str | bytes] = {
@@ -120,4 +121,35 @@ def test_L2_others_write_while_the_files_of_a_folder_are_read(
         assert [one.content for one in memory.list()] == ["Written meanwhile"]
         assert [one.source for one in memory.list_document_sources()] == ["ours", "theirs"]
         assert len(memory.list_documents()) == 1
+        assert memory.verify(deep=True).problems == ()
+
+
+def test_L2_a_folder_is_copied_in_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So a large one does not need to fit into memory, and others write in between."""
+    monkeypatch.setattr(documents, "BATCH_BYTES", 60)
+    stored: list[int] = []
+    original = documents.PostgresDocuments.store_copies
+
+    def count(
+        self: documents.PostgresDocuments, source: DocumentSource, copies: documents.Copies
+    ) -> list[str]:
+        stored.append(len(copies.changed))
+        return original(self, source, copies)
+
+    monkeypatch.setattr(documents.PostgresDocuments, "store_copies", count)
+    folder = tmp_path / "guide"
+    folder.mkdir()
+    for number in range(10):
+        (folder / f"{number}.md").write_text(f"# Part {number}\n\nThe walrus has {number} tusks.\n")
+    with Muisti.open(make_location(), embedder="none") as memory:
+        assert memory.index_path(folder).documents == 10
+        assert sum(stored) == 10
+        assert max(stored) <= 2
+        assert len(memory.search("walrus tusks", limit=50)) == 10
+        (folder / "3.md").write_text("# Part 3\n\nThe walrus sleeps.\n")
+        (folder / "4.md").unlink()
+        stored.clear()
+        assert memory.index_path(folder, project="zoo").documents == 9
+        assert sum(stored) == 1
+        assert {one.project for one in memory.list_documents()} == {"zoo"}
         assert memory.verify(deep=True).problems == ()

@@ -14,7 +14,7 @@ from muisti.storage.postgres.index import PostgresIndex
 from muisti.storage.row_values import to_int, to_time
 
 BATCH_BYTES = 8_000_000
-"""The size of documents whose rows are written at once."""
+"""The size of documents that are read, or whose rows are written, at once."""
 PAGE = 200
 
 
@@ -32,10 +32,11 @@ class ProjectedDocument(NamedTuple):
 
 
 class Copies(NamedTuple):
-    """What differs between the files of a source and their stored copies."""
+    """What differs between some files of a source and their stored copies."""
 
     changed: Sequence[StoredDocument]
     gone: Sequence[str]
+    """Only in the last ones of a source."""
     stored: Mapping[str, tuple[Any, ...]]
     """The stored copies, by path, that the files were compared with."""
 
@@ -71,16 +72,23 @@ class PostgresDocuments:
         """Return the named sources by path."""
         return {source.path: source for source in self._index.sources()}
 
-    def read_copies(self, source: DocumentSource) -> Copies:
-        """Read the files of a source outside the vault. Needs no lock, as that may take long."""
+    def read_copies(self, source: DocumentSource) -> Iterator[Copies]:
+        """Read the files of a source outside the vault, a batch at a time, at least one.
+
+        Needs no lock, as that may take long.
+        """
         stored = self._find_copies(source)
         left = dict(stored)
-        changed = [
-            one
-            for one in self.format.copy_source(source)
-            if left.pop(one.path, None) != _get_cells(one)
-        ]
-        return Copies(changed, list(left), stored)
+        changed: list[StoredDocument] = []
+        size = 0
+        for one in self.format.copy_source(source):
+            if left.pop(one.path, None) != _get_cells(one):
+                changed.append(one)
+                size += len(one.data)
+            if size > BATCH_BYTES:
+                yield Copies(changed, [], stored)
+                changed, size = [], 0
+        yield Copies(changed, list(left), stored)
 
     def store_copies(self, source: DocumentSource, copies: Copies) -> list[str]:
         """Store changed copies, and delete those of files that are gone.

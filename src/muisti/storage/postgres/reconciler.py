@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from muisti.errors import Unsupported
@@ -15,7 +16,7 @@ from muisti.ports.change_set import ChangeSet
 from muisti.ports.rows import MemoryRow, TextRow, Words
 from muisti.ports.store import Clock
 from muisti.storage.postgres.connect import Connection, Database, fetch
-from muisti.storage.postgres.documents import find_document_differences
+from muisti.storage.postgres.documents import Copies, find_document_differences
 from muisti.storage.postgres.memory_files import read_all_written
 from muisti.storage.postgres.rows import decode_text
 from muisti.storage.postgres.store import PostgresStore
@@ -113,21 +114,23 @@ class PostgresReconciler:
             trusted=trusted,
             user=user,
         )
-        copies = None
+        batches: Iterator[Copies] = iter(())
         if os.path.isabs(source_path):
-            copies = documents.read_copies(change(documents.get_named().get(source_path)))
+            batches = documents.read_copies(change(documents.get_named().get(source_path)))
+        first = next(batches, None)  # files that cannot be read are reported before any change
         with self._store.lock():
             known = documents.get_named().get(source_path)
             wanted = change(known)
             if wanted != known:
                 event = make_added_event(wanted, self._clock.now())
                 self._store.commit(ChangeSet(events=[event]))
-            changed = documents.store_copies(wanted, copies) if copies is not None else []
-            if wanted != known:
                 documents.update_source(wanted)
-            elif changed:
-                documents.update_paths(changed)
-            return documents.get_named().get(source_path, wanted)
+        for copies in chain([first] if first else [], batches):
+            with self._store.lock():
+                changed = documents.store_copies(wanted, copies)
+                if changed:
+                    documents.update_paths(changed)
+        return documents.get_named().get(source_path, wanted)
 
     def forget_path(self, path: str) -> DocumentSource:
         """Stop indexing a file or a folder, and delete its copies. Raises InvalidRequest."""
