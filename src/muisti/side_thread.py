@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
@@ -30,6 +30,40 @@ class SideThread:
         Return once the function runs and has released the interpreter, as a model does, or after
         a few milliseconds. So the function does not wait for what the caller does next.
         """
+        has_begun = threading.Lock()
+        has_begun.acquire()
+
+        def run() -> R:
+            has_begun.release()
+            return function()
+
+        future = self._submit(run)
+        if future is not None:
+            has_begun.acquire()
+        return future
+
+    def share(self, function: Callable[[int], None], numbers: Sequence[int]) -> None:
+        """Call a function for each number, in the calling thread and, if it is idle, in this one.
+
+        Return when all calls have ended. They may run at the same time and in any order.
+        """
+        left = iter(numbers)
+        ended: list[int] = []
+
+        def run() -> None:
+            for number in left:  # each thread takes the next one
+                function(number)
+                ended.append(number)
+
+        future = self._submit(run) if len(numbers) > 1 else None
+        try:
+            run()
+        finally:
+            if future is not None and len(ended) < len(numbers):
+                future.result()
+
+    def _submit(self, function: Callable[[], R]) -> Future[R] | None:
+        """Run a function soon. Return None if the thread is busy or closed."""
         if self._closed:
             return None
         state = self._state
@@ -41,23 +75,18 @@ class SideThread:
         _, executor, busy = state
         if not busy.acquire(blocking=False):
             return None
-        has_begun = threading.Lock()
-        has_begun.acquire()
 
         def run() -> R:
             try:
-                has_begun.release()
                 return function()
             finally:
                 busy.release()
 
         try:
-            future = executor.submit(run)
+            return executor.submit(run)
         except RuntimeError:  # it was closed meanwhile, no thread can start, or Python ends
             self._state = None
             return None
-        has_begun.acquire()
-        return future
 
     def close(self) -> None:
         """Wait for the function that runs, and end the thread. Closing twice is allowed."""

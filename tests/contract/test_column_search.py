@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,6 +17,8 @@ from muisti.errors import InvalidRequest, MemoryNotFound
 from muisti.model import Filter
 from muisti.ports import Term
 from muisti.ports.columns import UnusableColumns
+from muisti.side_thread import SideThread
+from muisti.storage.snapshot import nearest
 from muisti.storage.snapshot.search import SnapshotSearch
 from muisti.storage.sqlite.snapshot import keeper
 from tests.contract.making import SHARED_SUITE
@@ -233,6 +235,35 @@ def test_a_transaction_has_one_search_in_columns(vault: Muisti) -> None:
     with index.snapshot():
         assert index.open_columns() is not first
         assert [one.bm25 for one in index.match([Term("new")], Filter(all_sessions=True), 5)]
+
+
+def test_vectors_are_compared_in_two_threads_as_in_one(
+    vault: Muisti, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nearest, "BLOCK", 4)
+    monkeypatch.setattr(nearest, "PART", 3)
+    monkeypatch.setattr(nearest, "count_compared", lambda *_: 20)
+    index = vault._services.index
+    [space] = vault._services.vectors.spaces()
+    embedder = vault._services.embedders(space.identity)
+    assert embedder is not None
+    query, where = embedder.embed_query("apple number"), Filter(all_sessions=True)
+    shared: list[list[int]] = []
+    side = SideThread("muisti-aside")
+
+    def share(function: Callable[[int], None], numbers: Sequence[int]) -> None:
+        shared.append(list(numbers))
+        side.share(function, numbers)
+
+    with index.snapshot():
+        found = index.open_columns()
+        assert isinstance(found, SnapshotSearch)
+        together = found.find_nearest(space, query, where, 5, share)
+        found._different = None
+        assert found.find_nearest(space, query, where, 5) == together
+    side.close()
+    assert shared == [list(range(0, 40, 4)), list(range(0, len(shared[1]) * 3, 3))]
+    assert len(shared[1]) > 1
 
 
 @pytest.mark.parametrize("wrong", [2**32 - 1, 0])

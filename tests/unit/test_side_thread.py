@@ -33,6 +33,50 @@ def test_it_runs_one_function_at_a_time() -> None:
     assert side.start(lambda: 3) is None
 
 
+def test_work_is_shared_and_all_of_it_is_done() -> None:
+    side, called_by = SideThread(NAME), dict[int, str]()
+    both = threading.Barrier(2)
+
+    def call(number: int) -> None:
+        if number < 2:
+            both.wait(10)  # each thread has one of the first two
+        called_by[number] = threading.current_thread().name
+
+    side.share(call, range(20))
+    assert sorted(called_by) == list(range(20))
+    assert called_by[0] != called_by[1]
+    assert count_threads() == 1
+    side.share(lambda number: called_by.pop(number) and None, [3])
+    side.close()
+    side.share(lambda number: called_by.pop(number) and None, range(3))  # alone
+    assert len(called_by) == 16
+
+
+def test_work_is_not_shared_with_a_busy_thread() -> None:
+    side, go_on = SideThread(NAME), threading.Event()
+    busy = side.start(lambda: go_on.wait(10))
+    assert busy is not None
+    called: list[tuple[int, int]] = []
+    side.share(lambda number: called.append((number, threading.get_ident())), range(5))
+    assert called == [(number, threading.get_ident()) for number in range(5)]
+    go_on.set()
+    side.close()
+
+
+@pytest.mark.parametrize("is_aside", [False, True])
+def test_an_error_in_shared_work_is_raised(is_aside: bool) -> None:
+    side, both = SideThread(NAME), threading.Barrier(2)
+
+    def call(number: int) -> None:
+        both.wait(10)
+        if threading.current_thread().name.startswith(NAME) is is_aside:
+            raise KeyError(number)
+
+    with pytest.raises(KeyError):
+        side.share(call, range(2))
+    side.close()
+
+
 def test_an_error_is_raised_where_the_result_is_wanted() -> None:
     side = SideThread(NAME)
     failed = side.start(lambda: 1 // 0)

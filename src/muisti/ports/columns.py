@@ -6,7 +6,7 @@ A back end may implement `ColumnSearch` to search without reading rows. Without 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 if TYPE_CHECKING:
@@ -18,6 +18,15 @@ Key: TypeAlias = Any
 """What a back end calls a text, for example its ID or its place in a table."""
 Column: TypeAlias = Any
 """Numbers: an array of numpy, or a `muisti.recall.columns.ListColumn`."""
+
+Share: TypeAlias = Callable[[Callable[[int], None], Sequence[int]], None]
+"""Calls a function for each of some numbers, maybe in several threads; returns at the end."""
+
+
+def call_each(function: Callable[[int], None], numbers: Sequence[int]) -> None:
+    """Implement Share in the calling thread."""
+    for number in numbers:
+        function(number)
 
 
 class UnusableColumns(Exception):
@@ -91,9 +100,12 @@ class ColumnSearch(Protocol):
         ...
 
     def find_nearest(
-        self, space: Space, query: Vector, where: Filter, limit: int
+        self, space: Space, query: Vector, where: Filter, limit: int, share: Share = call_each
     ) -> list[FoundText]:
-        """Return the texts that `VectorIndex.find_nearest` returns."""
+        """Return the texts that `VectorIndex.find_nearest` returns.
+
+        `share` may do parts of the work in another thread.
+        """
         ...
 
     def list_speakers(self) -> Set[str] | None:

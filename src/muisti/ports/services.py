@@ -250,7 +250,7 @@ class Services:
 
     @cached_property
     def side_thread(self) -> SideThread:
-        """Embeds a query while the calling thread searches by words."""
+        """Embeds a query while the calling thread searches by words, then compares vectors too."""
         from muisti.side_thread import SideThread  # a single command uses none
 
         return SideThread("muisti-query")

@@ -61,6 +61,12 @@ def count_search() -> Iterator[None]:
         _searching.discard(thread)
 
 
+def has_idle_core(services: Services) -> bool:
+    """Return whether there is a core for another thread, which no search of this process uses."""
+    is_only_one = _searching == {threading.get_ident()}
+    return services.use_threads and is_only_one and count_cores() > 1
+
+
 def find_serving_space(services: Services) -> Space | None:
     """Return the space whose vectors are searched, or None."""
     return next((space for space in services.vectors.spaces() if space.serving), None)
@@ -69,14 +75,11 @@ def find_serving_space(services: Services) -> Space | None:
 def start_embedding(services: Services, query: str) -> StartedEmbedding | None:
     """Embed a query in another thread, before this one searches by words. None: embed it later.
 
-    It is only started where it helps: an earlier search used a local model that lets other threads
-    run, and there is a core that no other search of this process uses. Whatever fails is reported
-    by `embed_query`.
+    It is only started where it helps: there is an idle core, and an earlier search used a local
+    model that lets other threads run. Whatever fails is reported by `embed_query`.
     """
     hint = services.query_hint
-    if hint is None or not services.use_threads:
-        return None
-    if _searching != {threading.get_ident()} or count_cores() < 2:
+    if hint is None or not has_idle_core(services):
         return None
     text, embedder = query[:MAX_QUERY], hint.embedder
     if embedder.is_remote or not embedder.is_parallel:

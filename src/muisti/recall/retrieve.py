@@ -8,11 +8,17 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from muisti.ports.columns import call_each
 from muisti.recall.columns import ArrayColumns, ListColumns
 from muisti.recall.matching import rate_matches
 from muisti.recall.neighbours import Neighbourhood
 from muisti.recall.query import MAX_TERMS
-from muisti.recall.query_embedding import QueryEmbedding, embed_query, find_serving_space
+from muisti.recall.query_embedding import (
+    QueryEmbedding,
+    embed_query,
+    find_serving_space,
+    has_idle_core,
+)
 from muisti.recall.row_search import RowSearch
 
 if TYPE_CHECKING:
@@ -102,8 +108,9 @@ def retrieve(
             embedding = embed_query(services, query, space, search, list(keyword))
     vector: dict[Key, FoundText] = {}
     if embedding.vector is not None and embedding.space is not None:
+        share = services.side_thread.share if has_idle_core(services) else call_each
         for filter_ in filters:
-            for hit in search.find_nearest(embedding.space, embedding.vector, filter_, pool):
+            for hit in search.find_nearest(embedding.space, embedding.vector, filter_, pool, share):
                 if by_rank or hit.score > embedding.unrelated or hit.key in keyword:
                     vector[hit.key] = hit
     if len(filters) > 1:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from muisti.model import EntryType
-from muisti.ports.columns import CandidateTable, Column, FoundText
+from muisti.ports.columns import CandidateTable, Column, FoundText, Share, call_each
 from muisti.recall.columns import ArrayColumns, ListColumns, choose_columns
 from muisti.recall.speaker import find_speaker
 
@@ -41,9 +41,10 @@ class RowSearch:
         return self._index.match_literal(text, where, limit)
 
     def find_nearest(
-        self, space: Space, query: Vector, where: Filter, limit: int
+        self, space: Space, query: Vector, where: Filter, limit: int, share: Share = call_each
     ) -> list[FoundText]:
         """Return the nearest texts, best first."""
+        del share  # the index compares them
         found = self._services.vectors.find_nearest(space, query, where, limit)
         return [FoundText(*hit) for hit in found]
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from muisti.model import Filter
-from muisti.ports.columns import CandidateTable, FoundText, UnusableColumns
+from muisti.ports.columns import CandidateTable, FoundText, Share, UnusableColumns, call_each
 from muisti.recall.speaker import find_speaker
 from muisti.storage.postgres import nearest
 from muisti.storage.postgres.connect import Database, fetch
@@ -86,9 +86,10 @@ class PostgresColumns:
         return self.find_keys(self._index.match_literal(text, where, limit))
 
     def find_nearest(
-        self, space: Space, query: Vector, where: Filter, limit: int
+        self, space: Space, query: Vector, where: Filter, limit: int, share: Share = call_each
     ) -> list[FoundText]:
         """Return the nearest texts, best first."""
+        del share  # the index compares them
         search = self._near
         if search is None or search.query is not query or search.limit != limit:
             search = self._near = nearest.NearestVectors(self._db, space, query, limit)

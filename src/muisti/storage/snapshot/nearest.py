@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from muisti.ports.columns import FoundText
+from muisti.ports.columns import FoundText, Share, call_each
 from muisti.ports.vectors import count_compared
 from muisti.storage.snapshot.build import multiply_residuals
 from muisti.storage.vector_codes import FINE, compute_signs
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from muisti.storage.snapshot.source import Array
     from muisti.storage.snapshot.table import Places, Scores, SearchTable
 
-BLOCK = 32_768
+BLOCK = 16_384
 """So many vectors are compared at a time."""
 SAMPLE = 16
 """Of so many vectors one is counted to find out how near the nearest are."""
@@ -58,7 +58,12 @@ class Near(NamedTuple):
 
 
 def find_nearest(
-    table: SearchTable, query: Vector, where: Filter, limit: int, different: Array | None = None
+    table: SearchTable,
+    query: Vector,
+    where: Filter,
+    limit: int,
+    different: Array | None = None,
+    share: Share = call_each,
 ) -> Near:
     """Return the nearest pieces of texts in scope, the nearest first; of equal ones, the first.
 
@@ -69,7 +74,7 @@ def find_nearest(
     take = count_compared(len(texts), limit)
     recent = table.recent_rows.vectors[: table.vector_count]
     if len(texts) > take:
-        different = count_different(table, query) if different is None else different
+        different = count_different(table, query, share) if different is None else different
         chosen = _choose_nearest(different, take)
     else:
         chosen = np.arange(len(texts))
@@ -83,7 +88,7 @@ def find_nearest(
             chosen = allowed[_choose_nearest(different[allowed], take)]
     elif count < len(chosen):
         chosen = chosen[accepted]
-    by_codes = _multiply_codes(table, chosen, query)
+    by_codes = _multiply_codes(table, chosen, query, share)
     if len(chosen) > EXACT * limit:
         cosines = by_codes * columns["vector_scale"][chosen]
         best = cosines.argpartition(len(cosines) - EXACT * limit)[-EXACT * limit :]
@@ -109,15 +114,19 @@ def _accepts_vectors(table: SearchTable, places: Places, where: Filter) -> Mask:
     return accepted if table.alive is None else accepted & table.alive[places]
 
 
-def count_different(table: SearchTable, query: Vector) -> NDArray[np.uint16]:
+def count_different(
+    table: SearchTable, query: Vector, share: Share = call_each
+) -> NDArray[np.uint16]:
     """Return for each vector how many of its signs differ from those of the query."""
     columns = table.columns["vector_signs"]
     signs = compute_signs(query[None, :], table.columns["centre"])[0][:, None]
     different = np.empty(columns.shape[1], np.uint16)
-    # In blocks that stay in the processor's cache.
-    for start in range(0, len(different), BLOCK):
+
+    def count_block(start: int) -> None:
         bits = np.bitwise_count(columns[:, start : start + BLOCK] ^ signs)
         np.add.reduce(bits, axis=0, dtype=np.uint16, out=different[start : start + BLOCK])
+
+    share(count_block, range(0, len(different), BLOCK))  # which stay in the processor's cache
     return different
 
 
@@ -139,15 +148,19 @@ def _choose_nearest(different: NDArray[np.uint16], take: int) -> Places:
     return chosen
 
 
-def _multiply_codes(table: SearchTable, chosen: Places, query: Vector) -> Array:
+def _multiply_codes(
+    table: SearchTable, chosen: Places, query: Vector, share: Share = call_each
+) -> Array:
     """Return the products of the codes of vectors and the query."""
     codes = table.columns["vector_codes"]
+    products: Array = np.empty(len(chosen), np.float32)
+
+    def multiply_part(start: int) -> None:
+        part = slice(start, start + PART)
+        products[part] = codes.take(chosen[part], axis=0).astype(np.float32) @ query
+
     # In parts: for larger ones BLAS wakes threads, which takes longer than the product.
-    parts = [
-        codes.take(chosen[start : start + PART], axis=0).astype(np.float32) @ query
-        for start in range(0, max(1, len(chosen)), PART)
-    ]
-    products: Array = np.concatenate(parts) if len(parts) > 1 else parts[0]
+    share(multiply_part, range(0, len(chosen), PART))
     return products
 
 

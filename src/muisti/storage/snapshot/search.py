@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from muisti.ports.columns import CandidateTable, FoundText, UnusableColumns
+from muisti.ports.columns import CandidateTable, FoundText, Share, UnusableColumns, call_each
 from muisti.ports.vectors import check_length
 from muisti.storage.snapshot import nearest
 from muisti.storage.snapshot.build import MESSAGE, NO_WORDS
@@ -137,15 +137,15 @@ class SnapshotSearch:
 
     @reject_damaged
     def find_nearest(
-        self, space: Space, query: Vector, where: Filter, limit: int
+        self, space: Space, query: Vector, where: Filter, limit: int, share: Share = call_each
     ) -> list[FoundText]:
         """Return the nearest texts, best first."""
         check_length(space, query)
         if self._table.space != space.number:
             raise UnusableColumns("it has the vectors of another model")
         if self._different is None or self._different[0] is not query:
-            self._different = query, nearest.count_different(self._table, query)
-        near = nearest.find_nearest(self._table, query, where, limit, self._different[1])
+            self._different = query, nearest.count_different(self._table, query, share)
+        near = nearest.find_nearest(self._table, query, where, limit, self._different[1], share)
         only_scope = has_only_scope(where)
         hits = near.list_texts(limit if only_scope else None)
         if not only_scope:
