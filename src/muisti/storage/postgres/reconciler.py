@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterator
 from functools import partial
-from itertools import chain
 from typing import Any
 
 from muisti.errors import Unsupported
@@ -117,19 +116,22 @@ class PostgresReconciler:
         batches: Iterator[Copies] = iter(())
         if os.path.isabs(source_path):
             batches = documents.read_copies(change(documents.get_named().get(source_path)))
-        first = next(batches, None)  # files that cannot be read are reported before any change
+        # The first batch is stored with the source: both or, if the quota is exceeded, neither.
+        first = next(batches, None)
         with self._store.lock():
             known = documents.get_named().get(source_path)
             wanted = change(known)
             if wanted != known:
                 event = make_added_event(wanted, self._clock.now())
                 self._store.commit(ChangeSet(events=[event]))
+            changed = documents.store_copies(wanted, first) if first is not None else []
+            if wanted != known:
                 documents.update_source(wanted)
-        for copies in chain([first] if first else [], batches):
+            elif changed:
+                documents.update_paths(changed)
+        for copies in batches:
             with self._store.lock():
-                changed = documents.store_copies(wanted, copies)
-                if changed:
-                    documents.update_paths(changed)
+                documents.update_paths(documents.store_copies(wanted, copies))
         return documents.get_named().get(source_path, wanted)
 
     def forget_path(self, path: str) -> DocumentSource:
