@@ -86,7 +86,15 @@ def role(empty: str) -> Iterator[str]:
 def test_L2_doctor_knows_what_a_role_may_do(empty: str, role: str) -> None:
     level, fix = find_one(role, "lacks rights: DELETE on muisti.")
     assert level is Level.PROBLEM
-    assert fix.startswith("GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES")
+    name = role.partition("@")[0].rpartition("/")[2]
+    assert fix == f"the owner of the schema runs `muisti tenants grant {name}`"
+    tables = "ALL TABLES IN SCHEMA muisti, muisti_tenant"
+    run(empty, f"GRANT SELECT, INSERT, UPDATE, DELETE ON {tables} TO {name}")
+    assert find_one(role, "lacks rights: USAGE on muisti.")[0] is Level.PROBLEM
+    run(empty, f"SELECT muisti.grant_application('{name}')")
+    assert find_one(role, "1 memory") == (Level.OK, "")
+    with Muisti.open(role, embedder="none") as memory:
+        memory.save("It may write")
     run(empty, "DROP SCHEMA muisti, muisti_tenant CASCADE")
     level, fix = find_one(role, "may not create it")
     assert (level, "GRANT CREATE ON DATABASE" in fix) == (Level.PROBLEM, True)

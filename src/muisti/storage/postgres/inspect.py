@@ -69,7 +69,8 @@ def inspect_database(dsn: str) -> ServerState:
         memories, is_partial = 0, False
         problems: list[Problem] = []
         if version:
-            rights = tuple(f"{right} on {table}" for table, right in db.execute(_RIGHTS, [NEEDED]))
+            rows = db.execute(_RIGHTS, [NEEDED]).fetchall()
+            rights = tuple(f"{right} on {name}" for name, right in rows)
             if not rights and version == newest:
                 with db.transaction():  # a pooler may give the next one another session
                     db.execute(_TENANT, (split_tenant(dsn)[1],))
@@ -103,10 +104,17 @@ pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean,
 (SELECT count(*)::integer FROM pg_stat_activity WHERE backend_type = 'client backend'),
 current_setting('max_connections')::integer
     - current_setting('superuser_reserved_connections')::integer"""
-_RIGHTS = """SELECT format('muisti.%%I', relname), needed FROM pg_class c, unnest(%s::text[]) needed
-WHERE relnamespace = 'muisti'::regnamespace AND relkind = 'r'
+_RIGHTS = """SELECT format('%%I.%%I', relnamespace::regnamespace, relname), needed
+FROM pg_class c, unnest(%s::text[]) needed
+WHERE relnamespace IN ('muisti'::regnamespace, 'muisti_tenant'::regnamespace)
+AND relkind IN ('r', 'v')
 AND relname NOT IN ('migrations', 'models', 'tenants', 'stored', 'tokens', 'audit', 'requests')
-AND NOT has_table_privilege(c.oid, needed) ORDER BY 1, 2"""
+AND NOT has_table_privilege(c.oid, needed)
+UNION ALL SELECT format('muisti.%%I', relname), 'USAGE'
+FROM pg_sequence s JOIN pg_class c ON c.oid = s.seqrelid
+WHERE relnamespace = 'muisti'::regnamespace
+AND relname NOT IN ('tenant_numbers', 'audit_n_seq', 'models_space_seq')
+AND NOT has_sequence_privilege(s.seqrelid, 'USAGE') ORDER BY 1, 2"""
 _TENANT = """SELECT set_config('muisti.tenant',
 coalesce(nullif(%s, ''), nullif(current_setting('muisti.tenant', true), ''), '1'), true)"""
 _COUNTS = """SELECT (SELECT count(*)::integer FROM muisti_tenant.memories WHERE NOT archived),

@@ -93,6 +93,5 @@ def _check_schema(state: ServerState) -> Iterator[Finding]:
             "store",
             PROBLEM,
             f"the role {state.role} lacks rights: {shown}",
-            "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA muisti, muisti_tenant "
-            f"TO {state.role}",
+            f"the owner of the schema runs `muisti tenants grant {state.role}`",
         )
