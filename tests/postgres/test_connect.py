@@ -23,6 +23,7 @@ from muisti.errors import (
 from muisti.storage.postgres import migrate
 from muisti.storage.postgres.connect import Database, describe_address
 from muisti.storage.postgres.errors import make_error
+from muisti.storage.postgres.inspect import inspect_database
 from muisti.storage.postgres.migrate import load_migrations
 from tests.conftest import FakeClock
 from tests.postgres.server import make_location
@@ -215,6 +216,72 @@ def test_versions_that_are_too_old(
     monkeypatch.setattr(f"muisti.storage.postgres.migrate.{oldest}", value)
     with pytest.raises(VaultUnusable, match=told):
         _ = connected(make_location()).state
+
+
+@pytest.mark.parametrize("created", [True, False])
+def test_an_old_pgvector_is_refused_before_anything_is_created(
+    empty: str, connected: Opener, monkeypatch: pytest.MonkeyPatch, created: bool
+) -> None:
+    if created:
+        run(empty, "CREATE EXTENSION vector")
+    monkeypatch.setattr(migrate, "OLDEST_PGVECTOR", (99, 0))
+    with pytest.raises(VaultUnusable, match=r"muisti needs 99\.0 or later"):
+        _ = connected(empty).state
+    with psycopg.connect(empty) as db:
+        sql = "SELECT to_regnamespace('muisti'), (SELECT count(*) FROM pg_extension"
+        assert db.execute(f"{sql} WHERE extname = 'vector')").fetchone() == (None, int(created))
+
+
+@pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII"])
+def test_a_database_in_another_encoding_is_refused(
+    empty: str, connected: Opener, encoding: str
+) -> None:
+    name = empty.rpartition("/empty_")[2].partition("?")[0]
+    other = f"{encoding.lower()}_{name}"
+    sql = f"CREATE DATABASE {other} TEMPLATE template0 ENCODING '{encoding}' LOCALE 'C'"
+    run(empty, sql)
+    try:
+        dsn = empty.replace(f"empty_{name}", other)
+        with pytest.raises(VaultUnusable, match=f"has the encoding {encoding}.*encoding=UTF8"):
+            _ = connected(dsn).state
+        assert inspect_database(dsn).encoding == encoding
+        with psycopg.connect(dsn) as db:
+            found = db.execute("SELECT to_regnamespace('muisti') IS NULL").fetchone()
+        assert found == (True,)
+    finally:
+        run(empty, f"DROP DATABASE {other} WITH (FORCE)")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("client_encoding", "LATIN1"),
+        ("standard_conforming_strings", "off"),
+        ("bytea_output", "escape"),
+        ("datestyle", "German"),
+        ("timezone", "Asia/Kathmandu"),
+        ("extra_float_digits", "-5"),
+        ("default_transaction_isolation", "serializable"),
+    ],
+)
+def test_settings_of_a_database_change_nothing(
+    empty: str, monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    database = empty.partition("@/")[2].partition("?")[0]
+    try:
+        run(empty, f"ALTER DATABASE {database} SET {name} = '{value}'")
+    except psycopg.errors.InvalidParameterValue as error:
+        pytest.skip(f"the server knows only one value: {error}")  # from version 19 on
+    if name == "client_encoding":
+        monkeypatch.setenv("PGCLIENTENCODING", value)
+    text = "back\\slash 'quoted' \"日本語\" [[C:\\new]] #tag"
+    with bootstrap.open(empty, settings={"embedder": "hashing"}) as memory:
+        saved = memory.save(text)
+        memory.append_message("chat_1", "user", text)
+        memory.update(saved.id, title=r"a\b")
+    with bootstrap.open(empty, settings={"embedder": "hashing"}) as memory:
+        assert memory.get(saved.id).content == text  # type: ignore[union-attr]
+        assert memory.verify(deep=True).problems == ()
 
 
 def test_a_pooler_may_give_each_transaction_another_session(connected: Opener) -> None:

@@ -120,6 +120,7 @@ def test_L2_doctor_knows_a_push_that_is_not_complete(
         ({"pgvector": "0.7.4"}, "pgvector 0.7.4 is too old", "problem", "ALTER EXTENSION vector"),
         ({"pgvector": "", "pgvector_available": ""}, "is not installed", "problem", "-pgvector"),
         ({"pgvector": ""}, "not in the database", "problem", "CREATE EXTENSION vector"),
+        ({"encoding": "LATIN1"}, "is LATIN1, not UTF8", "problem", "--encoding=UTF8"),
         ({"schema": 999}, "schema 999 is newer", "problem", "upgrade muisti"),
         ({"schema": 0, "may_create": True}, "no schema yet", "note", "the next command"),
         ({"is_read_only": True}, "read-only", "note", "the primary server"),

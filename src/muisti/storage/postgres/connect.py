@@ -23,6 +23,7 @@ from muisti.remember.index_rows import to_microseconds
 from muisti.storage.postgres.errors import BUSY, make_error, translate_errors
 from muisti.storage.postgres.migrate import (
     DROP_LOCK,
+    ENCODING,
     LOCK,
     State,
     newest_migration,
@@ -190,7 +191,7 @@ def complete_address(dsn: str) -> str:
 
     The tenant is left out. It is set in each transaction, and poolers refuse it, or forget it.
     """
-    given = {**DEFAULTS, **conninfo_to_dict(dsn)}
+    given = {**DEFAULTS, **conninfo_to_dict(dsn), "client_encoding": ENCODING}
     given.pop("options", None)
     if options := split_tenant(dsn)[0]:
         given["options"] = options
@@ -401,6 +402,7 @@ class Database:
         sql = (
             f'BEGIN {mode}; SET LOCAL search_path = muisti_tenant, muisti, "{extension}"; '
             f"SET LOCAL muisti.tenant = '{tenant:d}'; SET LOCAL muisti.now = '{now:d}'; "
+            "SET LOCAL standard_conforming_strings = on; "  # psycopg doubles backslashes otherwise
             "SET LOCAL jit = off; SET LOCAL random_page_cost = 1.1; "
             "SET LOCAL hnsw.iterative_scan = relaxed_order; SET LOCAL hnsw.ef_search = 500; "
         )

@@ -9,10 +9,12 @@ from muisti.storage.postgres.claims import find_given_up
 from muisti.storage.postgres.connect import complete_address, describe_address, split_tenant
 from muisti.storage.postgres.errors import translate_errors
 from muisti.storage.postgres.migrate import (
+    ENCODING,
     OLDEST_PGVECTOR,
     OLDEST_SERVER,
     newest_migration,
     parse_version,
+    read_encoding,
     read_version,
 )
 from muisti.storage.postgres.pooler import connect
@@ -40,6 +42,8 @@ class ServerState(NamedTuple):
     is_read_only: bool
     missing_rights: tuple[str, ...]
     """Such as `INSERT on muisti.events`."""
+    encoding: str
+    """Of the database."""
     connections: int
     most_connections: int
     memories: int
@@ -50,6 +54,7 @@ class ServerState(NamedTuple):
     problems: tuple[str, ...] = ()
     """What failed too often and is not tried again."""
     oldest_server: int = OLDEST_SERVER
+    needed_encoding: str = ENCODING
     pool: int = MOST_CONNECTIONS
 
     @property
@@ -87,6 +92,7 @@ def inspect_database(dsn: str) -> ServerState:
             may_create=may_create,
             is_read_only=read_only,
             missing_rights=rights,
+            encoding=read_encoding(db),
             connections=count,
             most_connections=most,
             memories=memories,

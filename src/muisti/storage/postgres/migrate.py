@@ -22,6 +22,12 @@ OLDEST_SERVER = 15
 """The first version that runs views with the rights of their user."""
 OLDEST_PGVECTOR = (0, 8)
 """The first version that searches an index further if a filter excludes too many rows."""
+ENCODING = "UTF8"
+"""The only encoding of a database that can store every text."""
+FIX_ENCODING = (
+    f"muisti needs {ENCODING}: create a database with "
+    f"`createdb --template=template0 --encoding={ENCODING} --locale=C NAME`"
+)
 FIRST_PROTECTED = 2
 """The migration from which on row-level security keeps tenants apart."""
 LOCK = 1836412777
@@ -56,6 +62,12 @@ def newest_migration() -> int:
     return max(load_migrations())
 
 
+def read_encoding(db: psycopg.Connection) -> str:
+    """Return the encoding of the database, such as UTF8."""
+    row = db.execute("SHOW server_encoding").fetchone()
+    return str(row[0]) if row else ""
+
+
 def parse_version(version: str) -> tuple[int, ...]:
     """Return the first two numbers of a version."""
     return tuple(int(part) for part in re.findall(r"\d+", version)[:2])
@@ -70,14 +82,17 @@ def prepare_schema(
     first. The owner of the schema makes the tenant of its address, if it is new.
 
     Raises IndexTooNew if a newer muisti has written it, VaultUnusable if the server or pgvector is
-    too old or missing, VaultReadOnly if the schema cannot be written, TenantNotFound, and
-    psycopg.Error.
+    too old or missing, or the database is not in UTF-8, VaultReadOnly if the schema cannot be
+    written, TenantNotFound, and psycopg.Error.
     """
     version = db.info.server_version // 10_000
     if version < OLDEST_SERVER:
         raise VaultUnusable(
             f"{where} is PostgreSQL {version}; muisti needs {OLDEST_SERVER} or later"
         )
+    encoding = read_encoding(db)
+    if encoding != ENCODING:
+        raise VaultUnusable(f"{where} has the encoding {encoding}; {FIX_ENCODING}")
     newest = newest_migration()
     try:
         current = read_version(db)
@@ -92,6 +107,9 @@ def prepare_schema(
             "upgrade muisti"
         )
     if current < newest:
+        found = db.execute(_OFFERED_PGVECTOR).fetchone()
+        if found is not None:
+            _check_pgvector(found[0], where)  # before anything is created
         _migrate(db, where)
     row = db.execute(
         """SELECT n.nspname, e.extversion, current_setting('muisti.tenant', true),
@@ -106,17 +124,27 @@ def prepare_schema(
         )
     schema, extension, setting, read_only = row
     setting = named or setting
-    if parse_version(extension) < OLDEST_PGVECTOR:
-        oldest = ".".join(map(str, OLDEST_PGVECTOR))
-        raise VaultUnusable(
-            f"{where} has pgvector {extension}; muisti needs {oldest} or later: install it, then "
-            "run `ALTER EXTENSION vector UPDATE`"
-        )
+    _check_pgvector(extension, where)
     if setting and not (re.fullmatch(r"[0-9]{1,10}", setting) and 0 < int(setting) < 2**31):
         raise InvalidRequest("muisti.tenant", setting, "must be the number of a tenant")
     number = int(setting or 1) if tenant is None else tenant
     name = _find_tenant(db, number, may_add=tenant is None and not read_only)
     return State(number, name, schema, not read_only)
+
+
+_OFFERED_PGVECTOR = """SELECT coalesce(installed_version, default_version)
+FROM pg_available_extensions WHERE name = 'vector'"""
+"""The version that the database uses, or would use."""
+
+
+def _check_pgvector(version: str, where: str) -> None:
+    """Raise VaultUnusable if pgvector is too old."""
+    if parse_version(version) < OLDEST_PGVECTOR:
+        oldest = ".".join(map(str, OLDEST_PGVECTOR))
+        raise VaultUnusable(
+            f"{where} has pgvector {version}; muisti needs {oldest} or later: install it, then "
+            "run `ALTER EXTENSION vector UPDATE`"
+        )
 
 
 def _find_tenant(db: psycopg.Connection, number: int, *, may_add: bool) -> str:

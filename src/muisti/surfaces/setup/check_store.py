@@ -30,6 +30,10 @@ def check_store(address: str) -> Iterator[Finding]:
         f"{state.address}: PostgreSQL {state.server}",
         f"upgrade the server to PostgreSQL {state.oldest_server} or later" if is_old else "",
     )
+    if state.encoding != state.needed_encoding:
+        what = f"the encoding of the database is {state.encoding}, not {state.needed_encoding}"
+        fix = "create another one with `createdb --template=template0 --encoding=UTF8 --locale=C`"
+        yield Finding("store", PROBLEM, what, fix)
     yield _check_pgvector(state)
     yield from _check_schema(state)
     free = state.most_connections - state.connections
