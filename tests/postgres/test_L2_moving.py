@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -24,11 +25,12 @@ from muisti.errors import (
     VaultUnusable,
 )
 from muisti.lifecycle import moving
-from muisti.model import Memory
+from muisti.model import Exchange, Memory
 from muisti.models.embedders.hashing import HashingEmbedder
 from muisti.ports.vectors import Centre
 from muisti.remember import identity
 from muisti.storage import vector_codes
+from muisti.storage.files.moving import FolderMover
 from muisti.storage.postgres.moving import PostgresMover
 from tests.conftest import FakeClock
 from tests.contract.test_both_stores import (
@@ -39,6 +41,7 @@ from tests.contract.test_both_stores import (
     _plain,
     questions,
 )
+from tests.postgres.roles import run
 from tests.postgres.server import make_location
 from tests.tiers import amount
 
@@ -350,6 +353,58 @@ def test_L2_a_journal_that_was_rewritten_is_reported(
     journal.write_bytes(journal.read_bytes().replace(b"deadline", b"DEADLINE", 1))
     with Muisti.open(tmp_path / "vault") as memory:
         memory.forget(user="Ünal", hard=True)
+    with pytest.raises(Conflict, match="was rewritten since the push began"):
+        push(store, tmp_path / "vault")
+
+
+@pytest.mark.parametrize("hard", [False, True])
+def test_L2_what_is_forgotten_between_two_attempts_is_not_pushed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hard: bool
+) -> None:
+    vault, store = tmp_path / "vault", make_location()
+    with Muisti.open(vault) as memory:
+        memory.save("We chose PostgreSQL")
+        memory.append_message("chat_1", "user", "My address is a secret")
+        memory.append_message("chat_2", "user", "Hello")
+    (vault / "conversations/chat_1/2020-01-01.jsonl").write_text("no message\n")
+    at = datetime(2026, 3, 10, tzinfo=UTC)
+    waiting = [
+        Exchange(id=id_, at=at, session_id="chat_1", user="I like tea", assistant="")
+        for id_ in ("x0", "x1")
+    ]
+    with monkeypatch.context() as patch:
+        patch.setattr(FolderMover, "read_queue", lambda _: waiting)
+        patch.setattr(PostgresMover, "finish", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            push(store, vault)
+    with Muisti.open(vault) as memory:
+        memory.forget(conversation="chat_1", hard=hard)
+    shutil.rmtree(vault / "conversations/chat_1", ignore_errors=True)
+    monkeypatch.setattr(FolderMover, "read_queue", lambda _: waiting[1:])
+    push(store, vault)
+    tenant = int(store.rpartition("%3D")[2])
+    sql = f"SELECT id FROM muisti.queue WHERE tenant = {tenant}"
+    assert run(store, sql, tenant) == [("x1",)]
+    with Muisti.open(store) as memory:
+        assert [one.name for one in memory.list_conversations()] == ["chat_2"]
+        assert memory.search("address secret", mode="keyword") == []
+        assert memory.verify(deep=True).problems == ()
+    monkeypatch.undo()
+    pull(store, tmp_path / "copy")
+    shutil.rmtree(tmp_path / "copy/.queue")
+    assert read_tree(tmp_path / "copy") == read_tree(vault)
+
+
+def test_L2_a_journal_that_is_gone_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_vault(tmp_path / "vault")
+    store = make_location()
+    with monkeypatch.context() as patch:
+        patch.setattr(PostgresMover, "write_queue", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            push(store, tmp_path / "vault")
+    shutil.rmtree(tmp_path / "vault/journal")
     with pytest.raises(Conflict, match="was rewritten since the push began"):
         push(store, tmp_path / "vault")
 

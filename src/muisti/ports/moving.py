@@ -211,7 +211,10 @@ class VaultStore(Protocol):
         ...
 
     def remove_missing(self, exists: Callable[[str], bool]) -> int:
-        """Remove the files that are gone, and return how many."""
+        """Remove the files that are gone, and return how many.
+
+        Raises Conflict if one of the journal is gone.
+        """
         ...
 
     def index_documents(self) -> None:
@@ -219,7 +222,7 @@ class VaultStore(Protocol):
         ...
 
     def write_queue(self, exchanges: Sequence[Exchange]) -> None:
-        """Add exchanges that wait for extraction."""
+        """Write exchanges that wait for extraction, in place of those of an earlier attempt."""
         ...
 
     def finish(self) -> None:

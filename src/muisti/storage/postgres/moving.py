@@ -129,15 +129,20 @@ class PostgresMover:
         with self._db.write_transaction() as db:
             number, removed = self._files.remove_missing(db, exists)
             self._index.apply(IndexChanges(removed=removed))
-        return number
+            return number + self._lines.remove_missing(db, exists)
 
     def index_documents(self) -> None:
         """Index the notes and documents among the files."""
         self._documents.update_all()
 
     def write_queue(self, exchanges: Sequence[Exchange]) -> None:
-        """Add exchanges that wait for extraction. The next process takes them over."""
+        """Write exchanges that wait for extraction, in place of those of an earlier attempt.
+
+        The next process takes them over.
+        """
+        pushed = "DELETE FROM queue WHERE accepted_by = '' AND NOT id = ANY(%s)"
         with self._db.write_transaction() as db:
+            db.execute(pushed, ([exchange.id for exchange in exchanges],))
             for exchange in exchanges:
                 db.execute(
                     """INSERT INTO queue (id, at, exchange, claimed_by, claimed_until)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -102,6 +102,23 @@ class PushedLines:
         """Raise Conflict if there are lines beyond the end of a file."""
         if self._fetch(db, file.part, file.path, "place >= %(end)s", {"end": end}):
             raise Conflict(_CHANGED.format(file.path))
+
+    def remove_missing(self, db: Connection, exists: Callable[[str], bool]) -> int:
+        """Delete the lines of conversations whose files are gone, and return of how many.
+
+        Raises Conflict if a file of the journal is gone: too much is derived from its events.
+        """
+        gone = [(part, path) for part, path in self.list_paths(db) if not exists(path)]
+        for part, file in gone:
+            if part is Part.EVENTS:
+                raise Conflict(_CHANGED.format(file))
+            path = file.removeprefix(_TRASH)
+            trashed = file.startswith(_TRASH)
+            db.execute("DELETE FROM other_lines WHERE path = %s", (file,))
+            db.execute("DELETE FROM lines WHERE path = %s AND trashed = %s", (path, trashed))
+            if not trashed:
+                self._index.apply(IndexChanges(emptied=[("message", path)]))
+        return len(gone)
 
     def _fetch(
         self, db: Connection, part: Part, path: str, where: str, values: Mapping[str, object]
