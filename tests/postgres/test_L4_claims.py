@@ -103,6 +103,36 @@ def test_L4_a_text_is_claimed_by_one_process(processes: Processes) -> None:
     assert claim(second, 9) == ids
 
 
+def test_L4_claims_are_released_also_while_they_are_renewed(
+    processes: Processes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = processes.open()
+    ids = fill(memory, 2)
+    held, go = threading.Event(), threading.Event()
+    original = claims.Claims._change
+
+    def wait_in_renewal(self: claims.Claims, *args: Any) -> list[tuple[Any, ...]]:
+        rows = original(self, *args)
+        if threading.current_thread().name == "muisti-unembedded":
+            held.set()
+            go.wait(60)
+        return rows
+
+    monkeypatch.setattr(claims.Claims, "_change", wait_in_renewal)
+    with monkeypatch.context() as patch:
+        patch.setattr(claims, "LEASE", 0.3)  # seconds until it is renewed for the first time
+        assert claim(memory, 2) == ids
+        assert held.wait(60)
+    vectors = vectors_of(memory)
+    arguments = vectors.spaces()[0], ids
+    releasing = threading.Thread(target=vectors.release, args=arguments)
+    releasing.start()
+    releasing.join(0.2)  # it may wait
+    go.set()
+    releasing.join()
+    assert processes.run("SELECT DISTINCT claimed_by FROM unembedded") == [("",)]
+
+
 def test_L4_several_processes_embed_each_text_once(
     processes: Processes, embedded: list[str]
 ) -> None:

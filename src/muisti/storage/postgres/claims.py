@@ -46,6 +46,7 @@ class Claims:
         self._table = table
         self._key = _KEYS[table]
         self._guard = threading.Lock()
+        """Is held while claims are renewed or released."""
         self._thread: threading.Thread | None = None
         self._closed = threading.Event()
 
@@ -101,7 +102,8 @@ class Claims:
         self, where: str, values: Sequence[Any], changes: tuple[str, Sequence[Any]]
     ) -> None:
         own = (f"{where} AND claimed_by = %s", (*values, self.owner))
-        with self._db.write_transaction(announce=False, exclusive=False) as db:
+        # A row that the other thread is renewing would be skipped, and renewed for ever.
+        with self._guard, self._db.write_transaction(announce=False, exclusive=False) as db:
             self._change(db, own, changes, "1")
 
     def _change(
