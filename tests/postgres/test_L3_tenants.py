@@ -26,6 +26,7 @@ from muisti.errors import (
 from muisti.model.tenants import Limits
 from muisti.storage.postgres.tenants import TenantAdministration, hash_token
 from tests.postgres.roles import Roles, make_roles, run
+from tests.rest.conftest import until
 
 NAMES_THAT_ARE_SQL = [
     "x'; DROP TABLE muisti.memories; --",
@@ -307,6 +308,42 @@ def test_L3_notes_and_documents_count_and_are_not_seen_by_others(
         memory.forget_path(tmp_path)
         assert admin.get(name).bytes == len("The dog is called Rex.")
         assert memory.verify(deep=True).problems == ()
+
+
+def test_L3_extraction_over_the_quota_is_tried_again_later_and_not_at_once(
+    roles: Roles, admin: TenantAdministration, name: str
+) -> None:
+    number = admin.set_limits(name, Limits(memories=1)).number
+    row = f"""SELECT claimed_by, attempts, error, claimed_until > now() FROM muisti.queue
+              WHERE tenant = {number}"""
+    with open_tenant(roles, admin, name) as memory:
+        memory.save("The garden has apple trees.")
+        memory.extract_and_save("chat", "I prefer tea with lemon.")
+        until(lambda: run(roles.superuser, row)[0][0] == "")
+        [(_, attempts, error, is_later)] = run(roles.superuser, row)
+        assert (attempts, is_later) == (1, True)
+        assert "more than the 1 memories" in str(error)
+        assert memory.work().extracted == 0
+        assert memory.metrics().counters["memory.extraction.count"] == 1
+        admin.set_limits(name, Limits())
+        free = f"UPDATE muisti.queue SET claimed_until = now() WHERE tenant = {number}"
+        run(roles.superuser, free)
+        assert memory.flush(60)
+        assert memory.count_review().memories == 1
+        assert memory.queue_status().waiting == 0
+
+
+def test_L3_a_dropped_tenant_is_not_asked_for_its_queue_again(
+    roles: Roles, admin: TenantAdministration, name: str
+) -> None:
+    admin.set_limits(name, Limits(memories=0))
+    with open_tenant(roles, admin, name) as memory:
+        worker = memory._extraction_worker
+        memory.extract_and_save("chat", "I prefer tea with lemon.")
+        until(lambda: not worker._queue.unfinished_tasks)
+        assert worker.look_again() is not None, "an exchange waits"
+        admin.drop(name)
+        assert worker.look_again() is None
 
 
 def test_L3_tokens_are_hashed_and_shown_once(

@@ -15,6 +15,7 @@ from muisti.errors import (
     InvalidMemory,
     InvalidRequest,
     MuistiError,
+    TenantNotFound,
     VaultError,
 )
 from muisti.metrics import MetricsRecorder
@@ -103,6 +104,9 @@ class ExtractionWorker:
             return 0
         try:
             found = self._services.store.queue.take_over(max(room, 1))
+        except TenantNotFound:  # it was dropped, with all that waited
+            self._left_some = self._has_more = False
+            return 0
         except MuistiError as error:
             log.warning("queued extraction is postponed: %s", error)
             return 0
@@ -212,10 +216,7 @@ class ExtractionWorker:
             if not self._stop.wait(pause):
                 self._queue.put((exchange, True))
         except (VaultError, IndexProblem) as error:
-            log.warning("extracted memories cannot be saved now; retried later: %s", error)
-            with self._guard:
-                self._postponed.append(exchange)
-                self._left_some |= self._services.store.queue.is_shared
+            self._save_later(exchange, error)
         except Exception as error:  # the thread must go on; the exchange is on disk
             if self._stop.is_set():
                 return
@@ -227,6 +228,19 @@ class ExtractionWorker:
         else:
             self._is_down = False
             self._retry_postponed()
+
+    def _save_later(self, exchange: Exchange, error: VaultError | IndexProblem) -> None:
+        """Keep an exchange whose memories the vault could not store."""
+        if isinstance(error, TenantNotFound):
+            log.info("an exchange is not extracted: %s", error)
+            return
+        log.warning("extracted memories cannot be saved now; retried later: %s", error)
+        pause = self._services.settings.extractor_retry
+        if not error.is_temporary and self._postpone(exchange, error, pause, counts=True):
+            return  # such as a quota that is used up
+        with self._guard:
+            self._postponed.append(exchange)
+            self._left_some |= self._services.store.queue.is_shared
 
     def _postpone(
         self, exchange: Exchange, error: Exception, pause: float, *, counts: bool
@@ -244,12 +258,12 @@ class ExtractionWorker:
     def look_again(self, *, at_once: bool = False) -> float | None:
         """Take exchanges from a shared queue if none wait here. Return when to look again.
 
-        At once: directly after another exchange; not if the extractor failed for that.
+        At once: directly after another exchange; not if that failed.
         """
         is_waiting = self._left_some or self._has_more
         if self._stop.is_set() or not is_waiting or not self._queue.empty():
             return None
-        if at_once and self._is_down:
+        if at_once and (self._is_down or self._postponed):
             return LOOK_AGAIN
         self._count_accepted()
         self.take_over()
