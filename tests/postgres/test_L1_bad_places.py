@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
-import psycopg_pool
 import pytest
 
 from muisti import Muisti, bootstrap
@@ -182,14 +181,14 @@ def test_L1_nothing_depends_on_the_state_of_a_session(monkeypatch: pytest.Monkey
         connection.execute("DISCARD ALL")
         resets.append(connection.info.backend_pid)
 
-    class Forgetful(psycopg_pool.ConnectionPool):
+    class Forgetful(pools.Pool):
         """Gives each transaction the session that was not used for longest, without its state."""
 
         def __init__(self, conninfo: str, *, kwargs: dict[str, Any], **options: Any) -> None:
             kwargs = {**kwargs, "prepare_threshold": None}  # as DISCARD ALL drops statements
             super().__init__(conninfo, kwargs=kwargs, **{**options, "min_size": 3, "reset": reset})
 
-    monkeypatch.setattr(pools, "ConnectionPool", Forgetful)
+    monkeypatch.setattr(pools, "Pool", Forgetful)
     with bootstrap.open(make_location(), settings=SETTINGS) as memory:
         ids = [one.id for one in memory.save_batch([{"content": f"apple {n}"} for n in range(20)])]
         memory.reindex_missing()

@@ -6,9 +6,11 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from psycopg_pool import PoolTimeout
 
 from muisti import Muisti
-from tests.postgres.server import NoServer, Server
+from muisti.storage.postgres.pools import Pool, Pools
+from tests.postgres.server import NoServer, Server, make_location
 from tests.rest.conftest import check_problem, client_of, until
 
 
@@ -40,3 +42,27 @@ def test_L5_a_server_without_a_database_answers_503_and_comes_back() -> None:
                 assert memory.get(saved["id"]) is not None
         finally:
             server.stop()
+
+
+def test_L5_callers_do_not_wait_one_after_the_other_for_a_server_that_is_down() -> None:
+    pool = Pool("host=127.0.0.1 port=1", min_size=1, timeout=1, open=True)
+    try:
+        for seconds in ("1.00", "0.50", "0.50"):
+            with pytest.raises(PoolTimeout, match=f"after {seconds} sec"):
+                pool.getconn()
+        with pytest.raises(PoolTimeout, match="after 0.10 sec"):
+            pool.getconn(0.1)
+    finally:
+        pool.close()
+
+
+def test_L5_callers_wait_again_once_there_was_a_connection() -> None:
+    pools = Pools(make_location().partition("&options")[0], "")
+    try:
+        pool = pools.primary
+        pool.putconn(pool.getconn())
+        pool._has_failed = True
+        pool.putconn(pool.getconn())  # is there, so that nobody waits
+        assert not pool._has_failed
+    finally:
+        pools.close()

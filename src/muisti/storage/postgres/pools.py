@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 from psycopg.conninfo import make_conninfo
-from psycopg_pool import ConnectionPool
+from psycopg_pool import ConnectionPool, PoolTimeout
 
 from muisti.errors import StoreUnavailable
 from muisti.model.reports import DatabaseStatus
@@ -20,7 +20,8 @@ REPLICA_SECONDS = 60.0
 PRIMARY_SECONDS = 3600.0
 """How long a connection to the primary is kept."""
 
-Pool = ConnectionPool[Connection]
+NEXT_SECONDS = 0.5
+"""How long callers wait for a connection after another one has waited in vain."""
 
 LAG = """CASE WHEN pg_is_in_recovery() THEN coalesce(
 extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp()), 'Infinity')::float8 END"""
@@ -28,6 +29,24 @@ extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp()), 'Infini
 
 If nobody writes, it grows although nothing is missing; then the primary serves the reads.
 """
+
+
+class Pool(ConnectionPool[Connection]):
+    """A pool whose callers do not all wait, one after the other, for a server that is down."""
+
+    _has_failed = False
+
+    def getconn(self, timeout: float | None = None) -> Connection:
+        """Return a connection. Raises PoolTimeout."""
+        if self._has_failed:
+            timeout = min(NEXT_SECONDS, self.timeout if timeout is None else timeout)
+        try:
+            connection = super().getconn(timeout)
+        except PoolTimeout:
+            self._has_failed = True
+            raise
+        self._has_failed = False
+        return connection
 
 
 class Pools:
@@ -75,14 +94,16 @@ class Pools:
                 raise StoreUnavailable(f"{self._address} has been closed; open it again")
             if name not in self._pools:
                 conninfo, lifetime = self._servers[name]
-                pool = self._pools[name] = ConnectionPool(
+                timeout = max(CONNECT_SECONDS, self._timeout)
+                pool = self._pools[name] = Pool(
                     conninfo,
                     kwargs={"autocommit": True},
                     configure=configure_statements,
                     max_lifetime=lifetime,
                     min_size=1,
                     max_size=MOST_CONNECTIONS,
-                    timeout=max(CONNECT_SECONDS, self._timeout),
+                    timeout=timeout,
+                    reconnect_timeout=timeout,  # pauses between attempts double until then
                     num_workers=1,
                     open=False,
                 )
