@@ -43,6 +43,8 @@ class FormatSpec(NamedTuple):
     """Return all memories as files of a folder: their relative paths and texts."""
     suffix: str = ""
     """The suffix of its files, for messages."""
+    is_marked: bool = False
+    """Sniffed first: it has a mark of its own, and may contain files of other formats."""
     is_generic: bool = False
     """Sniffed last: it accepts every file of its kind, also those of other programs."""
 
@@ -144,7 +146,8 @@ class LoadedSource:
 
 def detect_format(source: Source, formats: dict[str, FormatSpec]) -> str:
     """Return the name of the format of a source, or an empty text. Raises OSError."""
-    for name, spec in sorted(formats.items(), key=lambda item: item[1].is_generic):
+    order = sorted(formats.items(), key=lambda item: (not item[1].is_marked, item[1].is_generic))
+    for name, spec in order:
         if spec.sniff(source):
             return name
     return ""

@@ -76,4 +76,4 @@ def split_sections(body: str) -> list[tuple[str, str]]:
     return found
 
 
-SPEC = FormatSpec(sniff, load)
+SPEC = FormatSpec(sniff, load, is_generic=True)

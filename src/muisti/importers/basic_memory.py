@@ -17,16 +17,22 @@ from muisti.importers.source import Source
 from muisti.ports import ImportedLink, ImportedMemory, ImportItem, MemoryCodec, SkippedItem
 from muisti.text.wikilinks import find_wikilinks
 
-_SIGN = re.compile(rb"\A---\r?\n(?:[^\n]*\n){0,30}?permalink:")
+_HEAD = re.compile(rb"\A---\r?\n((?:(?!---)[^\n]*\n){0,30})")
+_KEYS = (b"title:", b"type:", b"permalink:")
+"""What basic-memory writes into every note. Web pages and published notes have a `permalink`."""
 _OBSERVATION = re.compile(r"^[ \t]*[-*] \[([^\]\[\n]{2,60})\] +\S", re.MULTILINE)
 _RELATION = re.compile(r"^[ \t]*[-*] ([^\[\]\n]{1,60}?) *\[\[([^\[\]\n|#]{1,200})", re.MULTILINE)
 _SAMPLES = 20
 
 
 def sniff(source: Source) -> bool:
-    """Return whether notes have a `permalink` in their front matter."""
-    paths = source.find(".md")
-    return any(_SIGN.match(source.read_head(path)) for path in paths[:_SAMPLES])
+    """Return whether notes have the front matter that basic-memory writes."""
+    for path in source.find(".md")[:_SAMPLES]:
+        head = _HEAD.match(source.read_head(path))
+        lines = head[1].splitlines() if head else []
+        if all(any(line.startswith(key) for line in lines) for key in _KEYS):
+            return True
+    return False
 
 
 def load(source: Source, codec: MemoryCodec) -> Iterator[ImportItem]:

@@ -6,6 +6,7 @@ reasoning are left out. Files in a memory folder become memories.
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -39,15 +40,17 @@ _NOTICE = re.compile(r"\s*<(?:command-|local-command-|system-reminder|bash-|user
 
 def find_memory_files(source: Source) -> list[str]:
     """Return the Markdown files of folders that have an index `MEMORY.md`."""
-    folders = {path.rpartition("/")[0] for path in source.files if path.endswith(_INDEX)}
-    return [path for path in source.find(".md") if path.rpartition("/")[0] in folders]
+    notes = source.find(".md")
+    folders = {posixpath.dirname(path) for path in notes if posixpath.basename(path) == _INDEX}
+    return [path for path in notes if posixpath.dirname(path) in folders]
 
 
 def sniff(source: Source) -> bool:
-    """Return whether there are transcripts, or a folder with `MEMORY.md`."""
+    """Return whether there are transcripts, or only notes of folders with `MEMORY.md`."""
     if find_transcripts(source, _SIGN):
         return True
-    return source.is_folder and bool(find_memory_files(source))
+    notes = source.find(".md") if source.is_folder else []
+    return bool(notes) and notes == find_memory_files(source)
 
 
 def load(source: Source, codec: MemoryCodec) -> Iterator[ImportItem]:

@@ -141,8 +141,11 @@ class Note:
         values: dict[str, Any] = dict(more)
         folders = [name for name in _UNPRINTABLE.sub(" ", self.folder).split("/") if name]
         if len(folders) > 1 and folders[0] == "projects":
-            values["project"] = folders[1]
-            folders = folders[2:]
+            try:
+                values["project"] = validate_project(folders[1])
+                folders = folders[2:]
+            except InvalidMemory:
+                folders = folders[1:]  # a project cannot have this name; a keyword can
         if folders and folders[0] in _FOLDERS:
             values["kind"] = _FOLDERS[folders.pop(0)]
         if self.rest.get("kind") in KINDS:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from muisti.importers import FormatSpec
+from muisti.importers import FormatSpec, basic_memory
 from muisti.importers.export_names import make_unique_names
 from muisti.importers.note_files import load_linked_notes
 from muisti.importers.source import Source
@@ -19,8 +19,8 @@ _NOT_IN_TAG = re.compile(r"[^\w/-]+")
 
 
 def sniff(source: Source) -> bool:
-    """Return whether a folder contains `.obsidian`."""
-    return source.has_folder(".obsidian")
+    """Return whether a folder contains `.obsidian`, which notes of basic-memory may have, too."""
+    return source.has_folder(".obsidian") and not basic_memory.sniff(source)
 
 
 def load(source: Source, codec: MemoryCodec) -> Iterator[ImportItem]:
@@ -49,4 +49,4 @@ def dump_files(memories: Sequence[Memory], codec: MemoryCodec) -> Iterator[tuple
         yield f"{folder}{names[memory.id]}.md", codec.format_memory(memory, extra)
 
 
-SPEC = FormatSpec(sniff, load, dump_files=dump_files)
+SPEC = FormatSpec(sniff, load, dump_files=dump_files, is_marked=True)

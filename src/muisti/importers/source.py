@@ -9,9 +9,10 @@ import os
 import stat
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from itertools import takewhile
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
@@ -252,6 +253,7 @@ def unpack(archive: zipfile.ZipFile, root: Path, path: Path) -> tuple[list[tuple
         raise ImportFailed(f"{path}: contains more than {MAX_ENTRIES} files; split it")
     problems = []
     left, others = MAX_UNPACKED, 0
+    shared = count_shared_folders(entries)
     for entry in entries:
         inside = entry.filename.replace("\\", "/")
         names = PurePosixPath(inside).parts
@@ -264,7 +266,7 @@ def unpack(archive: zipfile.ZipFile, root: Path, path: Path) -> tuple[list[tuple
         elif ".obsidian" in names:
             inner = root.joinpath(*names[: names.index(".obsidian") + 1])
             inner.mkdir(parents=True, exist_ok=True)
-        elif any(name.startswith(".") for name in names):
+        elif any(name.startswith(".") for name in names[shared:]):
             continue
         elif not inside.lower().endswith(READABLE):
             others += 1
@@ -280,6 +282,18 @@ def unpack(archive: zipfile.ZipFile, root: Path, path: Path) -> tuple[list[tuple
             limit = f"{MAX_UNPACKED >> 30} GiB"
             raise ImportFailed(f"{shown}: unpacks to more than {limit}; split the archive")
     return problems, others
+
+
+def count_shared_folders(entries: Sequence[zipfile.ZipInfo]) -> int:
+    """Return in how many folders, such as `.codex/sessions`, all files of an archive are."""
+    paths = [PurePosixPath(entry.filename.replace("\\", "/")) for entry in entries]
+    folders = [
+        path.parent.parts
+        for path, entry in zip(paths, entries, strict=True)
+        if not entry.is_dir() and "__MACOSX" not in path.parts
+    ]
+    levels = zip(*folders, strict=False)
+    return sum(1 for _ in takewhile(lambda names: len(set(names)) == 1, levels))
 
 
 class UnpackError(ValueError):

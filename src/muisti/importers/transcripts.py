@@ -12,6 +12,8 @@ from muisti.importers.jsonl import iterate_lines
 from muisti.importers.source import Source
 from muisti.ports import ImportedConversation, ImportedMessage, ImportItem, SkippedItem
 
+_PROMPTS = "history.jsonl"
+
 
 @dataclass(slots=True)
 class Transcript:
@@ -29,8 +31,12 @@ Raises ValueError for a line that has not the expected form.
 
 
 def find_transcripts(source: Source, sign: re.Pattern[bytes]) -> list[str]:
-    """Return the files of JSON lines whose beginning matches."""
-    return [path for path in source.find(".jsonl") if sign.search(source.read_head(path))]
+    """Return the files of JSON lines whose beginning matches, without the list of all prompts."""
+    return [
+        path
+        for path in source.find(".jsonl")
+        if not path.endswith(_PROMPTS) and sign.search(source.read_head(path))
+    ]
 
 
 def require_type(line: Mapping[str, Any], *, is_known: bool = False) -> None:
