@@ -130,7 +130,7 @@ def test_J7_the_rest_of_an_export_is_counted(memory: Muisti, tmp_path: Path) -> 
     found = {one.title: one.content for one in memory.list()}
     assert found == {
         "Claude's memory": "Anna works at Acme",
-        "Claude's memory of project p": "A book",
+        "Claude's memory of project Book": "A book",
     }
     assert add_up(report)
     agents: dict[str, list[object]] = {"agents": [], "files": [{}], "groups": [{}, {}]}

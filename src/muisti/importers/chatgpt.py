@@ -1,11 +1,15 @@
 """ChatGPT: `conversations.json` of a data export, or the whole export as a folder or archive.
 
+Custom instructions, and what ChatGPT remembered, are in messages that it does not show. They become
+memories. They are repeated in all conversations: the same text is imported once.
+
 The messages of a conversation are a tree. The current branch is one conversation. Other branches,
 from edited questions and repeated answers, are conversations of their own: `NAME~2`, `NAME~3` …
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -13,11 +17,18 @@ from typing import Any
 from muisti.errors import ImportFailed
 from muisti.importers import FormatSpec
 from muisti.importers.conversation_parts import name_conversation, parse_moment, select_meta
-from muisti.importers.json_stream import iterate_array
+from muisti.importers.json_stream import (
+    MAX_ITEM,
+    UTF8_MARK,
+    Element,
+    iterate_array,
+    parse_element,
+)
 from muisti.importers.source import Source
-from muisti.model import ROLES
+from muisti.model import ROLES, Draft
 from muisti.ports import (
     ImportedConversation,
+    ImportedMemory,
     ImportedMessage,
     ImportItem,
     MemoryCodec,
@@ -27,7 +38,18 @@ from muisti.ports import (
 _FILE = re.compile(r"(?:.*/)?conversations(?:[-_]\d+)?\.json\Z")
 _SIGN = re.compile(rb'"mapping"\s*:\s*\{')
 _HIDDEN = "is_visually_hidden_from_conversation"
-_TEXT_KEYS = ("text", "result", "content", "summary")
+_TEXT_KEYS = ("text", "result", "content", "summary", "output_str")
+_CONTEXT: dict[str, tuple[tuple[tuple[str, ...], str | None, str], ...]] = {
+    "user_editable_context": (
+        (("about_user_message", "user_profile"), "About me, as told to ChatGPT", "preference"),
+        (("about_model_message", "user_instructions"), "How ChatGPT is to answer", "preference"),
+    ),
+    "model_editable_context": ((("model_set_context",), None, "fact"),),
+}
+"""Types of hidden messages: the keys with their texts, and titles and kinds of the memories."""
+_QUOTED = re.compile(r":\s*```\s*(.*?)\s*```\s*\Z", re.DOTALL)
+"""Custom instructions after an introduction by ChatGPT."""
+_REMEMBERED = re.compile(r"^\d+\. \[(\d{4}-\d\d-\d\d)\]\.?[ \t]*", re.MULTILINE)
 
 
 def find_files(source: Source, sign: re.Pattern[bytes]) -> list[str]:
@@ -42,8 +64,19 @@ def find_files(source: Source, sign: re.Pattern[bytes]) -> list[str]:
     return [path for path in source.files if is_json and sign.search(source.read_head(path))]
 
 
+def iterate_conversations(source: Source, path: str) -> Iterator[tuple[str, Element]]:
+    """Yield the conversations of a file, with their places. A file may be one conversation."""
+    shown = source.describe(path)
+    if source.read_head(path).lstrip().startswith(b"{"):
+        yield shown, parse_element(source.read(path, MAX_ITEM)[0].removeprefix(UTF8_MARK))
+        return
+    with source.open(path) as stream:
+        for number, element in enumerate(iterate_array(stream, shown), start=1):
+            yield f"{shown}, conversation {number}", element
+
+
 def sniff(source: Source) -> bool:
-    """Return whether there is a list of conversations with a `mapping`."""
+    """Return whether there are conversations with a `mapping`."""
     return bool(find_files(source, _SIGN))
 
 
@@ -53,13 +86,11 @@ def load(source: Source, _: MemoryCodec) -> Iterator[ImportItem]:
     if not files:
         raise ImportFailed(f"{source.shown}: contains no conversations.json with a `mapping`")
     for path in files:
-        with source.open(path) as stream:
-            for number, element in enumerate(iterate_array(stream, source.describe(path)), 1):
-                where = f"{source.describe(path)}, conversation {number}"
-                if element.error:
-                    yield SkippedItem(where, element.error)
-                else:
-                    yield from read_conversation(where, element.value)
+        for where, element in iterate_conversations(source, path):
+            if element.error:
+                yield SkippedItem(where, element.error)
+            else:
+                yield from read_conversation(where, element.value)
     if len(source.files) > len(files):
         others = len(source.files) - len(files)
         yield SkippedItem(source.shown, "files without conversations", others, expected=True)
@@ -99,6 +130,10 @@ def read_conversation(where: str, value: object) -> Iterator[ImportItem]:
             continue
         messages: list[ImportedMessage] = []
         for id_ in branch:
+            found = read_context(where, nodes[id_], value.get("create_time"))
+            if found:
+                yield from found
+                continue
             message = read_message(where, id_, nodes[id_])
             if isinstance(message, SkippedItem):
                 yield message
@@ -127,6 +162,51 @@ def walk_branch(nodes: Mapping[str, Mapping[str, Any]], start: str, seen: set[st
     return branch[::-1]
 
 
+def read_context(where: str, node: Mapping[str, Any], at: object) -> list[ImportedMemory]:
+    """Return the custom instructions, or the remembered texts, that a node consists of."""
+    message = node.get("message")
+    content = message.get("content") if isinstance(message, Mapping) else None
+    if not isinstance(message, Mapping) or not isinstance(content, Mapping):
+        return []
+    metadata = message.get("metadata")
+    plain = metadata.get("user_context_message_data") if isinstance(metadata, Mapping) else None
+    given = {**content, **(plain if isinstance(plain, Mapping) else {})}
+    found = []
+    for keys, title, kind in _CONTEXT.get(str(content.get("content_type")), ()):
+        texts = [
+            given[key] for key in keys if isinstance(given.get(key), str) and given[key].strip()
+        ]
+        quoted = _QUOTED.search(texts[0]) if texts else None
+        given_text = quoted[1] if quoted else "".join(texts[:1])
+        for text, said_at in split_remembered(given_text):
+            draft = Draft(
+                content=text,
+                title=title,
+                kind=kind,
+                keywords=("chatgpt",),
+                created_at=parse_moment(said_at or message.get("create_time") or at),
+                source="chatgpt",
+            )
+            digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
+            found.append(ImportedMemory(draft, key=f"{keys[0]} {digest}", where=where))
+    return found
+
+
+def split_remembered(text: str) -> list[tuple[str, str]]:
+    """Return the entries of a list of remembered texts (`1. [2025-03-01]. Text`) and their days.
+
+    Any other text is one entry.
+    """
+    starts = list(_REMEMBERED.finditer(text))
+    ends = [start.start() for start in starts[1:]] + [len(text)]
+    entries = [
+        (text[start.end() : end].strip(), start[1])
+        for start, end in zip(starts, ends, strict=False)
+    ]
+    entries = entries or [(text.strip(), "")]
+    return [entry for entry in entries if entry[0]]
+
+
 def read_content(content: Mapping[str, Any]) -> tuple[str, list[str]]:
     """Return the text of a message, and the names of images and files in it."""
     parts = content.get("parts")
@@ -141,8 +221,10 @@ def read_content(content: Mapping[str, Any]) -> tuple[str, list[str]]:
             texts.append(part)
         elif isinstance(part, Mapping):
             text = part.get("text")
-            texts += [text] if isinstance(text, str) else []
-            assets.append(str(part.get("asset_pointer") or part.get("content_type")))
+            if isinstance(text, str):
+                texts.append(text)  # of what was said aloud
+            else:
+                assets.append(str(part.get("asset_pointer") or part.get("content_type")))
     return "\n\n".join(text for text in texts if text.strip()), assets
 
 
@@ -182,7 +264,9 @@ def read_message(
     if assets:
         meta["assets"] = assets
     if not text.strip() and not assets:
-        return SkippedItem(place, "empty messages", expected=True)
+        is_plain = kind in ("text", "multimodal_text", "code", *_CONTEXT)
+        reason = "empty messages" if is_plain else "messages without text, such as screenshots"
+        return SkippedItem(place, reason, expected=True)
     if kind not in ("text", "multimodal_text"):
         meta["content_type"] = kind
     own = message.get("id")

@@ -11,6 +11,7 @@ from muisti.errors import ImportFailed
 
 MAX_ITEM = 1 << 25
 """The most bytes of one element: parsed, it takes several times as much memory."""
+UTF8_MARK = b"\xef\xbb\xbf"
 _PIECE = 1 << 20
 _TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+"|["{}\[\],]', re.DOTALL)
 """A complete string, the beginning of an incomplete one, or a bracket or comma."""
@@ -36,7 +37,7 @@ def iterate_array(stream: Readable, shown: str) -> Iterator[Element]:  # noqa: P
 
     An element that is not valid JSON is yielded with its error; the next ones are read.
     """
-    data = stream.read(_PIECE).removeprefix(b"\xef\xbb\xbf").lstrip()
+    data = stream.read(_PIECE).removeprefix(UTF8_MARK).lstrip()
     if not data.startswith(b"["):
         raise ImportFailed(f"{shown}: must be a JSON array")
     at = start = 1
