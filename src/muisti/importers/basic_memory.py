@@ -14,6 +14,7 @@ from muisti.importers import FormatSpec
 from muisti.importers.mcp_memory import find_link_type
 from muisti.importers.note_files import Note, NoteNames, read_notes
 from muisti.importers.source import Source
+from muisti.model import LinkType
 from muisti.ports import ImportedLink, ImportedMemory, ImportItem, MemoryCodec, SkippedItem
 from muisti.text.wikilinks import find_wikilinks
 
@@ -51,19 +52,22 @@ def load(source: Source, codec: MemoryCodec) -> Iterator[ImportItem]:
         if not isinstance(note, Note):
             yield note
             continue
-        types = {target.strip(): name for name, target in _RELATION.findall(note.body)}
+        relations = [(name, target.strip()) for name, target in _RELATION.findall(note.body)]
         links, unresolved = [], []
         for link in find_wikilinks(note.body):
             path = names.find(link.target, note.folder)
             if path is None:
                 unresolved.append(link.target)
             elif path != note.path:
-                kind = find_link_type(types.get(link.target, ""))
-                links.append(ImportedLink(f"{root}/{path}", kind))
+                types = [
+                    find_link_type(name) for name, target in relations if target == link.target
+                ]
+                known = dict.fromkeys(types or [LinkType.RELATED_TO])
+                links += [ImportedLink(f"{root}/{path}", type_) for type_ in known]
         categories = tuple(dict.fromkeys(_OBSERVATION.findall(note.body)))
         extra = note.rest
-        if types:
-            extra["relations"] = tuple(f"{name} {target}" for target, name in types.items())
+        if relations:
+            extra["relations"] = tuple(f"{name} {target}" for name, target in relations)
         draft = note.make_draft(codec, "basic-memory", title=note.stem, categories=categories)
         yield ImportedMemory(
             draft,

@@ -35,7 +35,13 @@ from muisti.text.wikilinks import find_note_links, find_wikilinks
 _SIGN = re.compile(rb'"sessionId"\s*:\s*"')
 _INDEX = "MEMORY.md"
 _KINDS = {"user": "preference", "feedback": "preference", "project": "context", "reference": "fact"}
-_NOTICE = re.compile(r"\s*<(?:command-|local-command-|system-reminder|bash-|user-memory-)")
+_NOTICE = re.compile(
+    r"\s*(?:<(?:command-|local-command-|system-reminder|bash-|user-memory-|task-notification)"
+    r"|\[Request interrupted by user)"
+)
+_TITLES = {"summary": "summary", "ai-title": "aiTitle", "custom-title": "customTitle"}
+"""Types of lines with a title of the session, and its key."""
+_NESTED_TYPE = re.compile(r"^[ \t]*type:[ \t]*[\"']?([a-z]+)", re.MULTILINE)
 
 
 def find_memory_files(source: Source) -> list[str]:
@@ -72,8 +78,10 @@ def read_line(line: Mapping[str, Any], session: Transcript) -> ImportedMessage |
     """Return the message of a line, why it is left out, or None. Raises ValueError."""
     require_type(line)
     kind = line["type"]
-    if kind == "summary" and isinstance(line.get("summary"), str):
-        session.about.setdefault("title", line["summary"])
+    if isinstance(title := line.get(_TITLES.get(kind, "")), str):
+        if kind == "custom-title":
+            session.about["title"] = title  # the user's, and the last of them
+        session.about.setdefault("title", title)
         return None
     if kind not in ("user", "assistant"):
         return None  # lines for the program itself
@@ -85,8 +93,10 @@ def read_line(line: Mapping[str, Any], session: Transcript) -> ImportedMessage |
         raise ValueError("`message.content` is missing")
     if line.get("isSidechain"):
         return "messages of subagents"
-    if line.get("isMeta"):
+    if line.get("isMeta") or line.get("isApiErrorMessage"):
         return "notices of the program"
+    if line.get("isCompactSummary"):
+        return "summaries of the session by Claude"  # they look like a message of the user
     text, others = join_blocks(message["content"])
     if not text.strip():
         if "tool_result" in others:
@@ -114,7 +124,8 @@ def read_memories(source: Source, paths: list[str], codec: MemoryCodec) -> Itera
         if note.path.endswith(_INDEX) and len(paths) > 1:
             yield SkippedItem(source.describe(note.path), "index of memories", expected=True)
             continue
-        kind = _KINDS.get(str(note.rest.get("type")))
+        nested = _NESTED_TYPE.search(str(note.rest.get("metadata")))
+        kind = _KINDS.get(str(note.rest.get("type") or (nested and nested[1])))
         if kind is not None:
             note.rest["kind"] = kind
         title = note.take_text("name") or note.stem

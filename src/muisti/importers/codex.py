@@ -26,7 +26,8 @@ _SIGN = re.compile(
     rb'"type"\s*:\s*"(?:session_meta|response_item)"|\A\s*\{(?=[^\n]*"instructions")(?=[^\n]*"id")'
 )
 _NOTICE = re.compile(
-    r"\s*<(?:environment_context|user_instructions|permissions|turn_aborted)|# AGENTS\.md"
+    r"\s*<(?:environment_context|user_instructions|permissions|turn_aborted|user_shell_command|skill>"
+    r"|subagent_notification|INSTRUCTIONS>)|# AGENTS\.md"
 )
 _TOOLS = {
     "function_call": "tool calls",

@@ -23,6 +23,7 @@ from muisti.ports import (
 from muisti.remember.import_values import to_extra
 
 _BLOCK = ("value", "label", "id")
+_EVENTS = ("login", "heartbeat", "system_alert")
 SHARED = "shared"
 """The owner of a block that no agent or several have."""
 _OTHERS = ("files", "sources", "groups", "mcp_servers", "skills", "tools")
@@ -109,6 +110,39 @@ def _read_blocks(
             )
 
 
+def read_text(item: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the text of a message, or why it has none that was said.
+
+    Agents of older versions say everything with a tool, `send_message`: their own text is what they
+    think. What a user says is JSON there, as are events such as logins.
+    """
+    text, _ = join_blocks(item.get("content"))
+    calls = item.get("tool_calls")
+    said = []
+    for call in calls if isinstance(calls, list) else ():
+        function = call.get("function") if isinstance(call, Mapping) else None
+        if isinstance(function, Mapping) and function.get("name") == "send_message":
+            said.append(_parse_object(function.get("arguments")).get("message"))
+    if said:
+        return "\n\n".join(one for one in said if isinstance(one, str)), ""
+    if item.get("role") == "user":
+        event = _parse_object(text)
+        if event.get("type") == "user_message" and isinstance(event.get("message"), str):
+            return event["message"], ""
+        if event.get("type") in _EVENTS:
+            return "", "events of the program"
+    return text, ""
+
+
+def _parse_object(text: object) -> dict[str, Any]:
+    """Return the object that a text is as JSON; an empty one if it is none."""
+    try:
+        found = json.loads(text) if isinstance(text, str) and text.lstrip().startswith("{") else {}
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
 def read_messages(
     source: Source, where: str, name: str, agent: Mapping[str, Any]
 ) -> Iterator[ImportItem]:
@@ -124,9 +158,11 @@ def read_messages(
         if not isinstance(item, Mapping) or "content" not in item:
             yield SkippedItem(place, "`content` is missing; the format may have changed")
             continue
-        text, _ = join_blocks(item["content"])
+        text, left_out = read_text(item)
         if role not in ("user", "assistant", "tool"):
             yield SkippedItem(place, "system messages", expected=True)
+        elif left_out:
+            yield SkippedItem(place, left_out, expected=True)
         elif not text.strip():
             yield SkippedItem(place, "empty messages and tool calls", expected=True)
         else:
