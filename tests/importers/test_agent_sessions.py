@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -85,3 +86,28 @@ def test_J7_two_relations_of_basic_memory_to_one_note(memory: Muisti, tmp_path: 
     auth = by_title(memory)["Auth"]
     assert {link.type for link in memory.links(auth.id)} == {"RELATED_TO", "DEPENDS_ON"}
     assert "implements Spec" in (memory.root / str(auth.file_path)).read_text()
+
+
+def test_J7_messages_that_hooks_stored_are_not_imported_again(
+    memory: Muisti, tmp_path: Path
+) -> None:
+    start = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+    talk = "claude-code_5e55"
+    memory.append_message(talk, "user", "Yes.", at=start, id="x-u0", project="shop")
+    memory.append_message(talk, "assistant", "Done.", at=start + timedelta(seconds=40), id="x-a")
+    said = [("u1", "user", "Yes."), ("u2", "assistant", "I look."), ("u3", "assistant", "Done."),
+            ("u4", "user", "Yes.")]  # fmt: skip
+    lines = [
+        {"sessionId": "5e55", "type": role, "uuid": id_, "message": {"content": text},
+         "timestamp": (start + timedelta(seconds=20 * number)).isoformat()}
+        for number, (id_, role, text) in enumerate(said)
+    ]  # fmt: skip
+    file = dump_lines(tmp_path / "5e55.jsonl", lines)
+    planned = memory.import_from(file, dry_run=True)
+    report = memory.import_from(file)
+    assert (report.messages, report.existing_messages) == (2, 2)
+    assert (planned.messages, planned.existing_messages) == (2, 2)
+    assert add_up(report)
+    assert memory.import_from(file).existing_messages == 4
+    found = [(one.id, one.project) for one in memory.window(talk, 9)]
+    assert sorted(found) == [("u2", "shop"), ("u4", "shop"), ("x-a", "shop"), ("x-u0", "shop")]

@@ -6,10 +6,11 @@ after a crash: what is stored already is skipped. Items are saved in batches, ea
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from functools import cached_property
 
 from muisti.errors import ExtractorProblem, ImportFailed, InvalidMemory, InvalidRequest
@@ -49,6 +50,8 @@ BATCH = 500
 """Memories that are saved together."""
 BATCH_CHARACTERS = 4_000_000
 EXAMPLES = 10
+SAME_MOMENT = timedelta(minutes=2)
+"""How far the times of a message in a transcript and in a hook are apart at most."""
 MOST_EXTRACTED = 50
 """Memories extracted from one conversation, as from a session."""
 
@@ -330,12 +333,15 @@ class _Import:
         messages = self._make_messages(item, project)
         known = services.index.find_messages(item.name, [message.id for message, _ in messages])
         hashes = {one.id: hash((one.role, one.content)) for one in known.values()}
+        captured = self._find_captured(item.name, [message for message, _ in messages], known)
         new: list[Message] = []
         for message, is_redacted in messages:
             own = hash((message.role, message.content))
             place = (item.name, message.id)
             same = self._messages.get(place, hashes.get(message.id))
-            if same is None:
+            if message.id in captured:
+                self._counts["existing_messages"] += 1
+            elif same is None:
                 new.append(message)
                 hashes[message.id] = own
                 self._counts["redacted"] += is_redacted
@@ -359,6 +365,30 @@ class _Import:
             self._examples.append(str(new[0].meta.get("title") or item.name))
         if self._options.extract:
             self._extract(item, project)
+
+    def _find_captured(
+        self, name: str, messages: Sequence[Message], known: Mapping[str, Message]
+    ) -> set[str]:
+        """Return the IDs of messages that hooks stored during the session, under other IDs.
+
+        Known: the stored messages with the same IDs.
+        """
+        stored = self._services.index.conversation(name)
+        if stored is None or stored.messages <= len(known):
+            return set()
+        own = {message.id for message in messages}
+        times: dict[tuple[str, str], list[datetime]] = defaultdict(list)
+        for one in self._services.index.window(name, stored.messages, whole=True):
+            if one.id not in own:
+                times[one.role, one.content.strip()].append(one.at)
+        found = set()
+        for message in messages:
+            others = times[message.role, message.content.strip()]
+            near = [at for at in others if abs(at - message.at) <= SAME_MOMENT]
+            if near and message.id not in known:
+                others.remove(near[0])
+                found.add(message.id)
+        return found
 
     def _make_messages(
         self, item: ImportedConversation, project: str | None
