@@ -78,11 +78,11 @@ def cli_page() -> str:
     return "\n".join(parts)
 
 
-def _command_sections(path: str, command: click.Command) -> Iterator[str]:
-    yield f"### {path}\n\n{_help_block(path, command)}"
+def _command_sections(path: str, command: click.Command, level: str = "###") -> Iterator[str]:
+    yield f"{level} {path}\n\n{_help_block(path, command)}"
     if isinstance(command, click.Group):
         for name, subcommand in command.commands.items():
-            yield f"#### {path} {name}\n\n{_help_block(f'{path} {name}', subcommand)}"
+            yield from _command_sections(f"{path} {name}", subcommand, "####")
 
 
 def _help_block(path: str, command: click.Command) -> str:

@@ -215,7 +215,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"embedder": ["onnx", "onnx"]}, "'onnx' twice"),
     ({"embedder": ["onnx:bge-small", "onnx"]}, "'onnx' twice"),
     ({"embedder": ["onnx", "ollama", "ollama:nomic-embed-text"]}, "twice"),
-    ({"embedder": ["onnx", "none"]}, "none stands alone"),
+    ({"embedder": ["onnx", "none"]}, "none cannot be part of a chain"),
     ({"embedder": ["onnx:minilm", "ollama"], "model": "minilm"}, "embedder = .* and model = "),
     ({"embedder": ["onnx:minlm", "ollama"]}, "model must be one of"),
     ({"embedder": ["onnx", "openai"]}, "embedder_url and model"),

@@ -193,7 +193,7 @@ def test_E11_the_command_line_answers_first_and_embeds_afterwards(
         cli.run("save", "-", given=long_text(60_000))
         said = cli.run("search", "harbour", "--mode", "vector")
         assert "1 memory is not embedded yet and found by keyword only" in said.stderr
-        assert "A process in the background embeds what is missing" in said.stderr
+        assert "A background process creates the missing embeddings" in said.stderr
     cli.run("search", "harbour", "--mode", "vector")
 
     def is_complete() -> bool:

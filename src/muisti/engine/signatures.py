@@ -14,7 +14,7 @@ Class = TypeVar("Class", bound=type)
 _NOTES = {
     "content": "The text.",
     "keywords": "List of keywords.",
-    "categories": "List of categories of your own. The kind is something else.",
+    "categories": "List of categories of your own, independent of the kind.",
     "files": "List of files the memory is about.",
     "salience": "Salience at the start, 0 to 1. Default: 1.",
     "created_at": "When it was written. Default: now.",

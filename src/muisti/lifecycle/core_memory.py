@@ -23,9 +23,8 @@ def core_update(
     """Set one entry, of a user or of the vault. Raises InvalidRequest, and changes nothing then."""
     section, key = validate_section(section, user), validate_key(key)
     if not isinstance(value, str) or not value.strip():
-        raise InvalidRequest(
-            "value", value, "must be text that is not empty; to remove the entry, delete it"
-        )
+        problem = "must be a non-empty text; to remove the entry, delete it"
+        raise InvalidRequest("value", value, problem)
     with services.store.lock():
         _check_size(services, section, {key: value}, user)
         services.store.commit(ChangeSet(core={section: {key: value}}, core_user=user))

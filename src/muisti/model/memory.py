@@ -359,7 +359,7 @@ FIELDS = describe(
         Given.UPDATE,
         redaction=Redaction.LIST,
         lenient=True,
-        help="Category of your own; may be repeated. The kind is something else.",
+        help="Category of your own, independent of the kind; may be repeated.",
     ),
     concepts=Field(ValueType.LIST),
     files=Field(

@@ -164,7 +164,7 @@ def validate_project(project: str) -> str:
 def validate_name(field: str, name: str) -> str:
     """Return a session ID, a source or another short name. Raises InvalidMemory."""
     if not isinstance(name, str) or not name.strip():
-        raise InvalidMemory(field, name, "must be a text that is not empty")
+        raise InvalidMemory(field, name, "must be a non-empty text")
     return validate_line(field, name, MAX_NAME)
 
 

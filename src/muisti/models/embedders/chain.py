@@ -31,7 +31,9 @@ def split_chain(settings: Settings) -> list[Settings]:
     for number, entry in enumerate(entries):
         kind, _, model = entry.partition(":")
         if kind == NONE:
-            raise SettingsError(f"embedder = {settings.embedder!r}: none stands alone; remove it")
+            raise SettingsError(
+                f"embedder = {settings.embedder!r}: none cannot be part of a chain; remove it"
+            )
         spec = find_spec(kind)
         if number == 0 and model and settings.model:
             both = f"embedder = {entry!r} and model = {settings.model!r}"

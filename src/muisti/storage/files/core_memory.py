@@ -216,7 +216,7 @@ def _parse_table(path: str, data: bytes | None) -> dict[str, Any]:
         if line.startswith((b"<<<<<<< ", b">>>>>>> ")):
             raise BrokenFile(
                 path,
-                f"has a merge conflict in line {number}: keep one side and remove the marks,"
+                f"has a merge conflict in line {number}: keep one side and remove the markers,"
                 " or restore the copy in .history",
             )
     try:

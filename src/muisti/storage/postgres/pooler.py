@@ -20,8 +20,8 @@ log = logging.getLogger("muisti")
 CLOSES_STATEMENTS = 170_000
 """The first libpq that closes a prepared statement with a message, which poolers understand."""
 POLLS = (
-    "%s is behind a pooler, which may lose notifications: changes by other processes are looked "
-    "for every %g seconds; with the address of the server itself they are reported at once"
+    "%s is behind a pooler, which may lose notifications: checking for changes by other processes "
+    "every %g seconds; the address of the server itself reports them at once"
 )
 
 

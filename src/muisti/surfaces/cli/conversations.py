@@ -202,10 +202,10 @@ def assign(
     vault: str | None,
     as_json: bool,
 ) -> None:
-    """Give conversations that belong to nobody a project or a user.
+    """Assign a project or a user to conversations that have neither.
 
-    Searches in a project or for a user find only messages that belong to them. `muisti doctor`
-    names conversations that belong to nobody.
+    Searches in a project or for a user find only messages that belong to it. `muisti doctor` lists
+    conversations without a project and a user.
     """
     with open_vault(vault) as memory:
         assigned = [memory.assign_conversation(one, project=project, user=user) for one in names]
@@ -222,7 +222,7 @@ def assign(
 @_name_argument
 @click.argument("message_ids", metavar="[MESSAGE_ID]...", nargs=-1)
 @click.option("--hard", is_flag=True, help="Delete permanently.")
-@click.option("--yes", "-y", is_flag=True, help="Do not ask for confirmation.")
+@click.option("--yes", "-y", is_flag=True, help="Skip the confirmation.")
 @common_options
 def delete(
     name: str,

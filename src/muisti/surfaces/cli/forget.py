@@ -34,7 +34,7 @@ MOST_NAMES = 5
 )
 @click.option("--hard", is_flag=True, help="Delete permanently.")
 @click.option("--dry-run", is_flag=True, help="Show what would be removed; change nothing.")
-@click.option("--yes", "-y", is_flag=True, help="Do not ask for confirmation.")
+@click.option("--yes", "-y", is_flag=True, help="Skip the confirmation.")
 @common_options
 def forget(
     project: str | None,

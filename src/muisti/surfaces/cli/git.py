@@ -15,7 +15,7 @@ from muisti.surfaces.cli.shared import common_options, print_json
 
 @click.group()
 def git() -> None:
-    """Let git merge what several clones of a vault wrote."""
+    """Set up git to merge clones of a vault."""
 
 
 @git.command()
@@ -47,10 +47,11 @@ def setup(remove: bool, vault: str | None, as_json: bool) -> None:
 @git.command()
 @common_options
 def resolve(vault: str | None, as_json: bool) -> None:
-    """Resolve conflicts that need no decision, after a merge that stopped.
+    """Resolve the conflicts that need no decision, after a merge that stopped.
 
-    Git hands a merge driver only files that both sides have at one place. A memory that both sides
-    deleted stays in the trash once. Conflicts in texts are listed and left to you.
+    Git runs the merge driver only for files that both sides have under the same path. This command
+    handles the others: a memory that both sides deleted is kept in the trash once. Conflicts in
+    texts are listed and left to you.
     """
     from muisti.surfaces.git.repository import run_git
     from muisti.surfaces.git.resolve import resolve_conflicts

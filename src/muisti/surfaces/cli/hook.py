@@ -20,8 +20,8 @@ from muisti.surfaces.hooks.options import MIN_BUDGET
 )
 @click.option(
     "--agent",
-    help="Name of the agent; its conversations are named after it. Default: the one that sent the "
-    f"message, {DEFAULT_AGENT} if it does not tell.",
+    help="Name of the agent; its conversations are named after it. Default: detected from the "
+    f"input, or {DEFAULT_AGENT}.",
 )
 @click.option(
     "--budget",

@@ -72,8 +72,8 @@ def unmerge(memory_id: str, vault: str | None, as_json: bool) -> None:
 def dedupe(project: str | None, dry_run: bool, yes: bool, vault: str | None, as_json: bool) -> None:
     """Merge memories that say the same.
 
-    For what two clones of a vault, or two imports, both brought. Shows the pairs and asks. The
-    older memory stays; the other one goes to the trash. `muisti unmerge ID` undoes a merge.
+    For example after merging two clones of a vault, or after two imports. Shows the pairs and asks.
+    The older memory stays; the other one goes to the trash. `muisti unmerge ID` undoes a merge.
     """
     with open_vault(vault) as memory:
         pairs = memory.dedupe(project=project, dry_run=True)
@@ -103,7 +103,7 @@ def upkeep(dry_run: bool, vault: str | None, as_json: bool) -> None:
     """Run maintenance.
 
     Ends sessions that are no longer used, updates salience, moves weak memories to the trash and
-    archives unused ones, as the settings say. Deletes nothing. Suitable for cron.
+    archives unused ones, as configured. Deletes nothing. Suitable for cron.
     """
     with open_vault(vault) as memory:
         report = memory.upkeep(dry_run=dry_run)

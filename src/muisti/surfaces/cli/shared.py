@@ -337,9 +337,9 @@ def embed_with_bar(memory: Muisti, *, quiet: bool) -> None:
         with progress_bar("Embedding", quiet=quiet) as progress:
             memory.reindex_missing(progress=progress)
     except EmbedderProblem as error:
-        note(f"Note: not all texts are embedded, and found by keyword only: {error}")
+        note(f"Note: some texts are not embedded and are found by keyword only: {error}")
     except KeyboardInterrupt:
-        note("Stopped. What is not embedded yet is found by keyword; a search embeds the rest.")
+        note("Stopped. The rest is found by keyword until the next search embeds it.")
 
 
 def embed_or_leave(memory: Muisti, vault: str | None, *, quiet: bool) -> None:

@@ -38,8 +38,14 @@ def find_memory_folder() -> Path:
 @click.argument("agent", type=click.Choice(["claude-code"]), default="claude-code")
 @click.option("--folder", type=click.Path(path_type=Path), help="The agent's memory folder.")
 @click.option("--kind", "kinds", multiple=True, help="Only this kind; may be repeated.")
-@click.option("--keyword", "keywords", multiple=True, help="Only with it; may be repeated.")
-@click.option("--limit", type=click.IntRange(1, 200), default=30, show_default=True, help="Notes.")
+@click.option("--keyword", "keywords", multiple=True, help="Only memories with this keyword.")
+@click.option(
+    "--limit",
+    type=click.IntRange(1, 200),
+    default=30,
+    show_default=True,
+    help="Maximum number of notes.",
+)
 @click.option(
     "--prefer",
     type=click.Choice(["vault", "agent"]),
@@ -62,8 +68,9 @@ def sync_agent(
 ) -> None:  # shape: one argument for each option
     """Sync chosen memories with Claude Code's own memory folder.
 
-    By default confirmed preferences, decisions and standing instructions of the project. A memory
-    that is edited there is unconfirmed until you confirm it. A conflict keeps both texts.
+    Without --kind and --keyword: confirmed preferences, decisions and standing instructions of the
+    project. A memory that is edited there is unconfirmed until you confirm it. A conflict keeps
+    both texts.
     """
     from muisti.engine.other_vaults import use_own_vault
     from muisti.surfaces.agent_memory.folder import AgentFolder

@@ -52,9 +52,9 @@ def _store_options(function: Any) -> Any:
 def _limit_options(function: Any) -> Any:
     """Add an option for each limit."""
     for name, what in (
-        ("requests", "Requests a minute"),
-        ("bytes", "Bytes to store, such as 2G"),
-        ("memories", "Memories to store"),
+        ("requests", "Maximum requests per minute"),
+        ("bytes", "Maximum size, such as 2G"),
+        ("memories", "Maximum number of memories"),
     ):
         text = f"{what}; `none` for no limit."
         function = click.option(f"--{name}", type=Amount(), help=text)(function)
@@ -111,7 +111,7 @@ def list_(store: str | None, as_json: bool) -> None:
 @_limit_options
 @_store_options
 def limit(name: str, store: str | None, as_json: bool, **limits: Any) -> None:
-    """Change the limits of a tenant; others are unchanged."""
+    """Change the limits of a tenant; omitted limits are unchanged."""
     administration = _open(store)
     old = administration.get(name).limits
     if all(value is None for value in limits.values()):
@@ -129,7 +129,7 @@ def limit(name: str, store: str | None, as_json: bool, **limits: Any) -> None:
 
 @tenants.command()
 @click.argument("name")
-@click.option("--yes", "-y", is_flag=True, help="Do not ask for confirmation.")
+@click.option("--yes", "-y", is_flag=True, help="Skip the confirmation.")
 @_store_options
 def drop(name: str, yes: bool, store: str | None, as_json: bool) -> None:
     """Delete a tenant with its memories, conversations and tokens."""
@@ -181,11 +181,17 @@ def grant(role: str, store: str | None, as_json: bool) -> None:
 @tenants.command()
 @click.argument("name", required=False)
 @click.option(
-    "--limit", "-n", "count", type=click.IntRange(1, 10_000), default=100, help="Entries."
+    "--limit",
+    "-n",
+    "count",
+    type=click.IntRange(1, 10_000),
+    default=100,
+    show_default=True,
+    help="Maximum number of entries.",
 )
 @_store_options
 def audit(name: str | None, count: int, store: str | None, as_json: bool) -> None:
-    """Show what administrators did, the latest first."""
+    """Show administrative actions, latest first."""
     entries = _open(store).audit(name, count)
     if as_json:
         print_json(entries)
@@ -213,12 +219,16 @@ def token() -> None:
     help="read: search and read; write: also save, change and delete; admin: also maintenance.",
 )
 @click.option("--label", default="", help="What the token is for.")
-@click.option("--days", type=click.FloatRange(0, 36_500, min_open=True), help="Days it is valid.")
+@click.option(
+    "--days",
+    type=click.FloatRange(0, 36_500, min_open=True),
+    help="Days until it expires. Default: never.",
+)
 @_store_options
 def add_token(
     name: str, scope: str, label: str, days: float | None, store: str | None, as_json: bool
 ) -> None:
-    """Make a token and show it, once."""
+    """Create a token. It is shown only once."""
     expires = None if days is None else render.current_time() + timedelta(days=days)
     made = _open(store).add_token(name, scope, label, expires)
     if as_json:
@@ -251,7 +261,7 @@ def list_tokens(name: str, store: str | None, as_json: bool) -> None:
 @click.argument("token_id", metavar="ID")
 @_store_options
 def revoke(token_id: str, store: str | None, as_json: bool) -> None:
-    """Make a token invalid at once."""
+    """Revoke a token. It is refused from now on."""
     revoked = _open(store).revoke_token(token_id)
     if as_json:
         print_json(revoked)

@@ -118,8 +118,8 @@ def import_(
     """Import memories and conversations from another program.
 
     SOURCE is a file, a folder or a zip archive: Obsidian, ChatGPT, Claude, Claude Code, Codex, MCP
-    memory, mem0, basic-memory, Letta, JSON or Markdown. Duplicates are merged. It can be repeated:
-    what was imported before is left as it is. What cannot be imported is listed.
+    memory, mem0, basic-memory, Letta, JSON or Markdown. Duplicates are merged. Repeating an import
+    adds only what is new. Items that cannot be imported are listed.
     """
     with open_vault(vault, create=True) as memory:
         with progress_bar("Importing", quiet=as_json) as progress:

@@ -18,7 +18,7 @@ from muisti.surfaces.cli.shared import common_options, print_json
 @click.command()
 @click.argument("path", required=False, metavar="[VAULT]")
 @click.option("--list", "is_list", is_flag=True, help="List the vaults that you trust.")
-@click.option("--remove", is_flag=True, help="Trust the vault no longer.")
+@click.option("--remove", is_flag=True, help="Stop trusting the vault.")
 @click.option("--yes", "-y", is_flag=True, help="Skip the confirmation.")
 @common_options
 def trust(
@@ -26,9 +26,9 @@ def trust(
 ) -> None:
     """Trust a vault that was found in the working folder.
 
-    Until then it is read as a stranger's: nothing is written into it, its memories are unverified,
-    and its settings and its rules for agents do not count. VAULT is the one found from the current
-    folder by default. A vault that you made on this machine is trusted already.
+    Until then it is read-only, its memories are unverified, and its settings and its instructions
+    for agents have no effect. VAULT is the one found from the current folder by default. A vault
+    that you created on this machine is trusted already.
     """
     from muisti import trust as consents
 

@@ -221,8 +221,8 @@ def warn_if_degraded(results: object, *, embeds_later: bool = False) -> None:
             return
     if embeds_later and "not embedded yet" in degraded:  # not if there is no embedder
         note(
-            f"Note: {degraded}. A process in the background embeds what is missing, which takes "
-            "minutes if it is much; `muisti stats` shows how much is left."
+            f"Note: {degraded}. A background process creates the missing embeddings, which may "
+            "take minutes; `muisti stats` shows how many are left."
         )
     elif degraded:
         note(f"Note: {degraded}")

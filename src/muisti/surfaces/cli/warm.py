@@ -19,8 +19,8 @@ TIMEOUT = 5.0
 def warm() -> None:
     """Show or stop the warm process.
 
-    The warm process keeps the vault open, with its model loaded, so that searches and hooks need
-    not start from nothing.
+    The warm process keeps the vault open and its model loaded, so that searches and hooks start
+    faster.
     """
 
 

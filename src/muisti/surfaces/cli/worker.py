@@ -28,16 +28,16 @@ MAINTENANCE_AFTER, MAINTENANCE_EVERY = 600.0, 86_400.0
 
 
 @click.command()
-@click.option("--once", is_flag=True, help="Do what is waiting, then exit.")
-@click.option("--retry", is_flag=True, help="Also try what failed too often.")
+@click.option("--once", is_flag=True, help="Process what is waiting, then exit.")
+@click.option("--retry", is_flag=True, help="Also retry what was given up after repeated failures.")
 @click.option("--tenants", is_flag=True, help="Work for all tenants of the database, in turn.")
 @common_options
 def worker(once: bool, retry: bool, tenants: bool, vault: str | None, as_json: bool) -> None:
     """Extract and embed for servers that share a database.
 
-    `muisti serve` does the same beside its requests. Run any number of workers: each piece of work
-    goes to one of them, and that of a killed worker to another after a minute. Stop a worker with
-    Ctrl+C or SIGTERM; it gives back what it has not finished.
+    `muisti serve` does the same beside its requests. Run any number of workers: they never do the
+    same work twice, and another one takes over from a killed worker after a minute. Stop a worker
+    with Ctrl+C or SIGTERM; others continue with what it has not finished.
     """
     from muisti import bootstrap
 
@@ -51,7 +51,7 @@ def worker(once: bool, retry: bool, tenants: bool, vault: str | None, as_json: b
         note_trust(memory)
         if retry:
             count = memory.retry_given_up()
-            note(f"Trying {count} again." if count else "Nothing was given up.")
+            note(f"Retrying {count}." if count else "Nothing to retry.")
         if once:
             report, queue = memory.work(stop), memory.queue_status()
             done = asdict(report) | {"waiting": queue.waiting, "given_up": queue.given_up}
