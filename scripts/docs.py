@@ -5,11 +5,14 @@ With --check, write nothing and fail if a page is out of date.
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 import sys
+import textwrap
 from collections.abc import Callable, Iterator
 from dataclasses import fields
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -19,6 +22,7 @@ import click
 
 from muisti import errors
 from muisti.engine import Muisti
+from muisti.engine.signatures import describe_options
 from muisti.model import (
     KINDS,
     CompactResult,
@@ -51,7 +55,7 @@ from muisti.model import (
     Utterance,
     VerifyReport,
 )
-from muisti.recall.filters import FilterOptions
+from muisti.recall.filters import FilterOptions, ScopeOptions
 from muisti.remember.options import SaveOptions, UpdateOptions
 from muisti.settings import TABLES, Settings
 from muisti.storage.sqlite.migrate import load_migrations
@@ -226,26 +230,80 @@ def python_page() -> str:
     parts = [HEAD + PYTHON_INTRO, "## Methods\n"]
     methods = dict(public_methods())
     for name, function in methods.items():
-        signature = (
-            str(inspect.signature(function))
-            .replace("self, ", "")
-            .replace("(self)", "()")
-            .replace("cls, ", "")
-        )
-        parts.append(
-            f"### {name}\n\n```python\n{name}{signature}\n```\n\n{inspect.getdoc(function)}\n"
-        )
+        signature, options = describe_signature(name, function)
+        doc = inspect.getdoc(function) or ""
+        if options:
+            doc = (
+                f"{OPTION_LINE.sub('', doc).rstrip()}\n\nOptions: [{options}](#{options.lower()})."
+            )
+        parts.append(f"### {name}\n\n```python\n{signature}\n```\n\n{doc}\n")
     rows = [f"| `{name}` | {', '.join(find_raised(name))} |" for name in sorted(methods)]
     parts.append(PYTHON_ERRORS + "\n".join(row for row in rows if not row.endswith("|  |")) + "\n")
     parts.append("## Options\n")
-    for options in (SaveOptions, UpdateOptions, FilterOptions):
-        rows = [f"| `{name}` | `{_type(hint)}` |" for name, hint in options.__annotations__.items()]
-        parts.append(_rows(options, rows))
+    for options_type in OPTIONS:
+        notes = read_notes(options_type) | describe_options(options_type)
+        if options_type is FilterOptions:
+            notes |= read_notes(ScopeOptions)
+        hints = options_type.__annotations__
+        parts.append(_rows(options_type, hints, notes))
     parts.append("## Values\n")
     for value in VALUES:
-        rows = [f"| `{field.name}` | `{_type(field.type)}` |" for field in fields(value)]
-        parts.append(_rows(value, rows))
+        hints = {field.name: field.type for field in fields(value)}
+        parts.append(_rows(value, hints, read_notes(value)))
     return "\n".join(parts)
+
+
+OPTIONS: tuple[Any, ...] = (SaveOptions, UpdateOptions, FilterOptions)
+OPTION_LINE = re.compile(r"^- `\w+`: .*\n?", re.MULTILINE)
+"""A line about an option of `save` or `update` in a docstring."""
+
+
+def describe_signature(name: str, function: Callable[..., object]) -> tuple[str, str]:
+    """Return how a method is called, and the name of its options; empty if it has none."""
+    written = inspect.unwrap(function)
+    code, hints = written.__code__, written.__annotations__
+    number = code.co_argcount + code.co_kwonlyargcount
+    options = (
+        re.fullmatch(r"Unpack\[(\w+)\]", hints.get(code.co_varnames[number], ""))
+        if (code.co_flags & inspect.CO_VARKEYWORDS)
+        else None
+    )
+    named = options[1] if options and options[1] in {one.__name__ for one in OPTIONS} else ""
+    parameters: list[str] = []
+    signature = inspect.signature(function)
+    for one in signature.parameters.values():
+        if one.name in ("self", "cls") or (named and one.name not in code.co_varnames[:number]):
+            continue
+        if one.kind is one.KEYWORD_ONLY and "*" not in parameters:
+            parameters.append("*")
+        default = "" if one.default is one.empty else f" = {one.default!r}"
+        prefix = "**" if one.kind is one.VAR_KEYWORD else ""
+        parameters.append(f"{prefix}{one.name}: {one.annotation}{default}")
+        if one.kind is one.POSITIONAL_ONLY:
+            parameters.append("/")
+    if named:
+        parameters.append(f"**options: {named}")
+    line = f"{name}({', '.join(parameters)}) -> {signature.return_annotation}"
+    if len(line) > 88:
+        indented = "".join(f"    {one},\n" for one in parameters)
+        line = f"{name}(\n{indented}) -> {signature.return_annotation}"
+    return line, named
+
+
+def read_notes(described: type) -> dict[str, str]:
+    """Return the strings below the attributes of a class, by attribute."""
+    notes = {}
+    (body,) = ast.parse(textwrap.dedent(inspect.getsource(described))).body
+    statements = body.body if isinstance(body, ast.ClassDef) else []
+    for field, after in pairwise(statements):
+        if (
+            isinstance(field, ast.AnnAssign)
+            and isinstance(field.target, ast.Name)
+            and isinstance(after, ast.Expr)
+            and isinstance(after.value, ast.Constant)
+        ):
+            notes[field.target.id] = " ".join(str(after.value.value).split())
+    return notes
 
 
 VALUES = (
@@ -258,11 +316,14 @@ VALUES = (
 )  # fmt: skip
 
 
-def _rows(described: type, rows: list[str]) -> str:
-    head = (
-        f"### {described.__name__}\n\n{inspect.getdoc(described)}\n\n| name | type |\n|---|---|\n"
+def _rows(described: type, hints: dict[str, Any], notes: dict[str, str]) -> str:
+    """Return the section of a class: a row for each field."""
+    rows = "".join(
+        f"| `{name}` | `{_type(hint)}` | {notes.get(name, '').replace('|', chr(92) + '|')} |\n"
+        for name, hint in hints.items()
     )
-    return head + "\n".join(rows) + "\n"
+    head = f"### {described.__name__}\n\n{inspect.getdoc(described)}\n\n"
+    return f"{head}| name | type | meaning |\n|---|---|---|\n{rows}"
 
 
 def _type(hint: object) -> str:

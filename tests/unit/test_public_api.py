@@ -8,6 +8,7 @@ import sys
 from dataclasses import replace
 
 import pytest
+from scripts.docs import describe_signature
 
 import muisti
 from muisti import MemoryService, Muisti, SearchResult, Session
@@ -158,3 +159,17 @@ def test_a_repr_is_one_short_line_without_the_content() -> None:
     small = replace(memory, title="We chose Redis", project="web", kind="decision")
     assert repr(small) == f"<Memory …{memory.id[-8:]} decision 'We chose Redis' in web>"
     assert repr(SearchResult(small, 0.876, None, "")) == f"<SearchResult 0.88 {small!r}>"
+
+
+def test_help_of_update_names_no_defaults() -> None:
+    """What is not given to `update` is unchanged, so a default would be wrong."""
+    assert "Default:" in (inspect.getdoc(Muisti.save) or "")
+    assert "Default:" not in (inspect.getdoc(Muisti.update) or "")
+
+
+def test_reference_of_python_folds_options() -> None:
+    signature, options = describe_signature("search", Muisti.search)
+    assert options == "FilterOptions"
+    assert signature.endswith("    **options: FilterOptions,\n) -> SearchResults")
+    assert "min_salience" not in signature
+    assert describe_signature("get_stats", Muisti.get_stats) == ("get_stats() -> Stats", "")

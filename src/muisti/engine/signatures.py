@@ -13,6 +13,7 @@ from muisti.remember.options import SaveOptions, UpdateOptions
 Class = TypeVar("Class", bound=type)
 _NOTES = {
     "content": "The text.",
+    "aliases": "List of other titles, for wikilinks.",
     "keywords": "List of keywords.",
     "categories": "List of categories of your own, independent of the kind.",
     "files": "List of files the memory is about.",
@@ -68,7 +69,16 @@ def _spell_function(function: Any) -> None:
         if name not in signature.parameters
     ]
     function.__signature__ = signature.replace(parameters=[*parameters[:-1], *spelled])
-    if options in (SaveOptions, UpdateOptions):
-        notes = {field.name: field.help for field in FIELDS if field.help} | _NOTES
+    if notes := describe_options(options):
         lines = [f"- `{one.name}`: {notes[one.name]}" for one in spelled if one.name in notes]
         function.__doc__ = "\n".join([inspect.cleandoc(function.__doc__ or ""), "", *lines])
+
+
+def describe_options(options: Any) -> dict[str, str]:
+    """Return what each option of `save` or `update` means; empty for other options."""
+    if options not in (SaveOptions, UpdateOptions):
+        return {}
+    notes = {field.name: field.help for field in FIELDS if field.help} | _NOTES
+    if options is UpdateOptions:  # what is not given is unchanged
+        notes = {name: note.partition(" Default:")[0] for name, note in notes.items()}
+    return notes

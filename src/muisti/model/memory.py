@@ -142,13 +142,18 @@ class Memory:
     # In the order of the front matter. FIELDS, below, describes each field.
 
     id: str
+    """A UUIDv7, which never changes."""
     content: str
+    """The text, in Markdown."""
     title: str
     aliases: tuple[str, ...] = ()
     """Other titles: `[[wikilinks]]` with one of them lead to this memory."""
     kind: str
+    """What it is, such as decision or fact: see the settings for all kinds."""
     sector: Sector
+    """The type of memory that sets its decay rate."""
     tier: Tier = Tier.PROJECT
+    """How far it is visible: in its session, in its project or everywhere."""
     project: str = ""
     """Empty for memories that belong to no project."""
     user: str = ""
@@ -156,6 +161,7 @@ class Memory:
     agent: str = ""
     """The agent that wrote it; empty if unknown."""
     session_id: str | None = None
+    """The session that it comes from."""
     conversation: str = ""
     """Of a summary: the conversation that it covers, such as `telegram_123456`."""
     from_message: str = ""
@@ -163,20 +169,29 @@ class Memory:
     to_message: str = ""
     """Of a summary: the ID of the last message that it covers."""
     source: str = "user"
+    """Where it came from: user, ai, system or another name."""
     importance: float = 0.5
+    """How much it matters, 0 to 1; set when it is saved. It slows decay."""
     salience: float = 1.0
+    """How present it is when it is read, 0 to 1; decays with time, grows with use."""
     summary: str = ""
+    """One line about it."""
     keywords: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     """Names of groups that the caller sorts memories into; muisti gives them no meaning."""
     concepts: tuple[str, ...] = ()
+    """Names and terms found in the text; derived."""
     files: tuple[str, ...] = ()
+    """Paths of files that it is about."""
     created_at: datetime
     updated_at: datetime
     access_count: int = 0
+    """How often it was recalled."""
     last_accessed: datetime | None = None
     valid_from: datetime | None = None
+    """When it became true; None: when it was created."""
     valid_until: datetime | None = None
+    """When it stopped being true; None: not yet."""
     pinned: bool = False
     """Never moved by maintenance."""
     trusted: bool = True
@@ -188,12 +203,17 @@ class Memory:
     wikilinks: tuple[str, ...] = ()
     """What the `[[wikilinks]]` in its text lead to, as written there; derived."""
     deleted_at: datetime | None = None
+    """When it was moved to the trash; None if it is not there."""
     content_hash: str = ""
+    """A digest of the content."""
     simhash: str = ""
+    """A digest that is similar for similar texts, for finding duplicates."""
     standing: bool = False
     """Whether its text is a standing instruction or a preference; derived."""
     chunk_count: int = 0
+    """How many parts of the text have a vector."""
     embedding_model: str | None = None
+    """The model of the vectors; None if the text is not embedded yet."""
     file_path: str | None = None
     """The file's path, relative to the vault, with forward slashes."""
     origin: EntryType = EntryType.MEMORY

@@ -40,23 +40,33 @@ class FilterOptions(ScopeOptions, total=False):
     session: str | None
     """Only memories created in this session."""
     kind: str | Sequence[str] | None
+    """Only memories of this kind, or of one of these."""
     sector: str | Sequence[str] | None
+    """Only memories of this sector, or of one of these."""
     tier: str | Sequence[str] | None
+    """Only memories of this tier, or of one of these."""
     agent: str | None
     """Only memories that this agent wrote."""
     trusted: bool | None
     """Only trusted memories, or only those that no person has confirmed."""
     keywords: Sequence[str]
+    """Only memories that have all of these."""
     files: Sequence[str]
+    """Only memories about all of these files."""
     standing: bool | None
     """Only standing instructions and preferences, or only the others."""
     min_salience: float
+    """Only memories with at least this salience, 0 to 1."""
     since: datetime | None
+    """Only memories created at or after this time."""
     until: datetime | None
+    """Only memories created before this time."""
     as_of: datetime | None
+    """Only memories that were valid at this time."""
     known_at: datetime | None
     """Only memories that existed at this time."""
     include_deleted: bool
+    """Include the trash."""
     source: str | Sequence[str] | None
     """Only `memory`, `document`, `message`, or a document's name such as `MEMORY.md`."""
     category: str | Sequence[str] | None
