@@ -1,4 +1,4 @@
--- The index of a vault. Nothing here is the only copy of anything: all of it is made from the files.
+-- The index of a vault. Everything in it is derived from the files and can be rebuilt.
 -- Times are microseconds since 1970, UTC.
 
 CREATE TABLE memories (
@@ -40,7 +40,7 @@ CREATE TABLE labels (
 ) WITHOUT ROWID;
 CREATE INDEX labels_by_memory ON labels (n);
 
--- What the journal says of each memory, and of sessions. Kept when a file goes away: it may come back.
+-- Usage of each memory, and sessions, from the journal. Kept when a file disappears: it may come back.
 CREATE TABLE usage (
     id            TEXT PRIMARY KEY,
     salience      REAL,
@@ -67,7 +67,7 @@ CREATE TABLE uses (
 CREATE INDEX uses_by_session ON uses (session_id);
 CREATE INDEX uses_by_memory ON uses (memory_id);
 
--- What was seen of the files and of the journal, to know what is new.
+-- The state of the files and of the journal when they were last read, to notice changes.
 CREATE TABLE seen (
     path      TEXT PRIMARY KEY,
     size      INTEGER NOT NULL,
@@ -101,7 +101,7 @@ CREATE VIRTUAL TABLE word_index USING fts5 (
 );
 INSERT INTO word_index (word_index, rank) VALUES ('secure-delete', 1);
 INSERT INTO word_index (word_index, rank) VALUES ('rank', 'bm25(3.0, 2.0, 1.0)');
--- A query looks into every segment: with few of them it takes a third of the time, and merging early costs saves next to nothing.
+-- A query reads every segment: with few of them it takes a third of the time, and merging early costs saves next to nothing.
 INSERT INTO word_index (word_index, rank) VALUES ('automerge', 2);
 INSERT INTO word_index (word_index, rank) VALUES ('crisismerge', 4);
 CREATE TRIGGER words_inserted AFTER INSERT ON words BEGIN
@@ -112,8 +112,8 @@ CREATE TRIGGER words_deleted AFTER DELETE ON words BEGIN
     VALUES ('delete', old.n, old.title, old.labels, old.body);
 END;
 
--- Every distinct word with the number of memories it stands in, and an index of its parts: so compounds,
--- inflected forms and slips of the pen are found through the few words there are, not the many texts.
+-- Every distinct word with the number of memories that contain it, and an index of its parts: compounds, inflected
+-- forms and typos are looked for among the words, which are few, not among the texts.
 CREATE TABLE lexicon (
     n    INTEGER PRIMARY KEY,
     word TEXT NOT NULL UNIQUE,

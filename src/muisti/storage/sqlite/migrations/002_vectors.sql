@@ -1,11 +1,11 @@
--- Vectors of memories. The model that made them is named once for all of a space: vectors of two models never mix.
+-- Vectors of memories. A space has the vectors of one model: vectors of two models never mix.
 
 ALTER TABLE memories ADD COLUMN source_hash TEXT NOT NULL DEFAULT '';
 DROP INDEX memories_by_session;
 CREATE INDEX memories_by_session ON memories (session_id, created_at, id) WHERE session_id IS NOT NULL;
 CREATE INDEX memories_by_project ON memories (project, tier);
 
--- One space serves; while the model is being changed, another is filled beside it and then takes its place.
+-- One space serves searches; after a change of the model, another is filled, and replaces it when it is complete.
 CREATE TABLE spaces (
     space      INTEGER PRIMARY KEY AUTOINCREMENT,
     model      TEXT NOT NULL,
@@ -30,7 +30,7 @@ CREATE TABLE vectors (
 );
 CREATE INDEX vectors_by_memory ON vectors (n, space);
 
--- The signs of each vector, packed: what a search goes through. Full blocks of 4,096, and the latest one by one.
+-- The signs of each vector, packed, which a search scans. Full blocks of 4,096, and the latest one by one.
 CREATE TABLE signs (
     v     INTEGER PRIMARY KEY,
     space INTEGER NOT NULL,
@@ -45,7 +45,7 @@ CREATE TABLE sign_blocks (
     PRIMARY KEY (space, first_v)
 );
 
--- Which memories have their vectors, and which wait for them.
+-- Which memories have vectors, and which are waiting for them.
 CREATE TABLE embedded (
     space  INTEGER NOT NULL,
     n      INTEGER NOT NULL,
@@ -58,6 +58,6 @@ CREATE TABLE unembedded (
     PRIMARY KEY (n, space)
 ) WITHOUT ROWID;
 
--- Rows that are there do not know which text they stand for: the files are read once more.
+-- Existing rows do not say which text they belong to: the files are read again.
 DELETE FROM seen;
 PRAGMA application_id = 0;

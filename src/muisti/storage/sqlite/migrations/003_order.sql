@@ -1,10 +1,10 @@
--- What keeps a memory in order: links, what may be merged, how strength fades.
+-- Links, candidates for merging, and the decay of salience.
 
 ALTER TABLE memories ADD COLUMN pinned INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE memories ADD COLUMN trusted INTEGER NOT NULL DEFAULT 1;
 ALTER TABLE memories ADD COLUMN links TEXT NOT NULL DEFAULT '';
 
--- The links of all memories, to be found from both ends. The other end may be missing: files are edited by hand.
+-- The links of all memories, to be found from both ends. The other end may be missing: people edit files.
 CREATE TABLE links (
     source       TEXT NOT NULL,
     type         TEXT NOT NULL,
@@ -31,7 +31,7 @@ ALTER TABLE usage ADD COLUMN idle_days REAL NOT NULL DEFAULT 0;
 ALTER TABLE usage ADD COLUMN first_used INTEGER;
 ALTER TABLE usage ADD COLUMN saved_at INTEGER;
 
--- The files and the journal are read once more.
+-- The files and the journal are read again.
 DELETE FROM seen;
 DELETE FROM usage;
 DELETE FROM sessions;

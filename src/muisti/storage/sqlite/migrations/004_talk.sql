@@ -1,4 +1,4 @@
--- Conversations and documents are found like memories, so their texts stand in one table with them.
+-- Conversations and documents are searched like memories, so their texts are in one table with them.
 
 CREATE TABLE entries (
     n            INTEGER PRIMARY KEY,
@@ -39,7 +39,7 @@ SELECT n, id, project, tier, session_id, kind, sector, deleted_at, valid_from, v
     pinned, trusted, links FROM memories;
 DROP TABLE memories;
 
--- Whoever asks for memories gets nothing else: upkeep, lists and links never touch a conversation.
+-- This view has memories only: maintenance, lists and links never touch a conversation.
 CREATE VIEW memories AS SELECT * FROM entries WHERE origin = 'memory';
 CREATE UNIQUE INDEX memories_by_path ON entries (path) WHERE origin = 'memory';
 CREATE INDEX memories_by_hash ON entries (content_hash, project) WHERE origin = 'memory';
@@ -48,7 +48,7 @@ CREATE INDEX memories_by_project ON entries (project, tier) WHERE origin = 'memo
 CREATE INDEX entries_by_session ON entries (session_id, created_at, id) WHERE session_id IS NOT NULL;
 CREATE INDEX documents_by_path ON entries (path) WHERE origin = 'document';
 
--- What a message is beside its text. Its place is its file and where in it its line begins.
+-- The fields of a message other than its text. Its place is its file and the offset of its line.
 CREATE TABLE messages (
     n          INTEGER PRIMARY KEY,
     chat       TEXT NOT NULL,
@@ -64,7 +64,7 @@ CREATE INDEX messages_by_place ON messages (chat, file, place);
 CREATE INDEX messages_by_id ON messages (message_id, chat);
 CREATE INDEX messages_that_break ON messages (chat, file, place) WHERE type = 'session_break';
 
--- How far each file of a conversation was read, and what it looked like then.
+-- How far each file of a conversation was read, and its state at that time.
 CREATE TABLE talk (
     file     TEXT PRIMARY KEY,
     size     INTEGER NOT NULL,
@@ -75,7 +75,7 @@ CREATE TABLE talk (
     tail_sha TEXT NOT NULL
 ) WITHOUT ROWID;
 
--- Folders and files that live elsewhere and are searched too, as the journal tells, and what was seen of them.
+-- Document sources, which are files and folders elsewhere, from the journal; and their files when they were last read.
 CREATE TABLE shelves (
     path    TEXT PRIMARY KEY,
     source  TEXT NOT NULL,
@@ -92,8 +92,8 @@ CREATE TABLE documents (
     sha      TEXT NOT NULL
 ) WITHOUT ROWID;
 
--- The files are read once more, for some of their words are indexed otherwise now; and the journal, which tells what is searched
--- beside the memories.
+-- The files are read again, as some words are indexed differently now; and the journal, which lists the document
+-- sources.
 DELETE FROM seen;
 DELETE FROM usage;
 DELETE FROM sessions;

@@ -1,4 +1,4 @@
--- When a session was last used. The journal says it, and is read once more.
+-- When a session was last used, from the journal, which is read again.
 
 ALTER TABLE sessions ADD COLUMN last_used INTEGER;
 DELETE FROM usage;

@@ -6,6 +6,6 @@ ALTER TABLE entries ADD COLUMN wikilinks TEXT NOT NULL DEFAULT '';
 DROP VIEW memories;
 CREATE VIEW memories AS SELECT * FROM entries WHERE origin = 'memory';
 
--- Each file is read once more, to derive them. Vectors stay: no text changes.
+-- Each file is read again, to derive them. Vectors stay: no text changes.
 UPDATE seen SET size = -1, sha = '' WHERE memory_id IS NOT NULL;
 PRAGMA application_id = 0;
