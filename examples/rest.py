@@ -1,4 +1,7 @@
-"""Use `muisti serve` from Python: `python examples/rest.py [http://127.0.0.1:8765]`."""
+"""Use `muisti serve` from Python: `python examples/rest.py [http://127.0.0.1:8765]`.
+
+Needs `pip install httpx2`.
+"""
 
 import sys
 

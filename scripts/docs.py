@@ -97,8 +97,9 @@ def _help_block(path: str, command: click.Command) -> str:
 SETTINGS_INTRO = """# Settings
 
 Set them in `muisti.toml` in the root of the vault, as environment variables, or as arguments of
-`Muisti.open(path, name=value)`; later ones win. The vault is chosen first: an explicit path,
-`MUISTI_VAULT`, the nearest parent folder with a `muisti.toml`, or your data folder.
+`Muisti.open(path, name=value)`; later ones take precedence. `muisti settings` shows the current
+values. The vault is chosen first: an explicit path, `MUISTI_STORE`, `MUISTI_VAULT`, the nearest
+parent folder with a `muisti.toml`, or your data folder.
 
 | setting | variable | default | description |
 |---|---|---|---|
@@ -146,8 +147,8 @@ def _decay(factor: float | None) -> str:
 def schema_page() -> str:
     """The index's tables."""
     parts = [
-        f"{HEAD}# The index\n\nOne SQLite file in `.muisti/`, built from the files.\n"
-        "Nothing is stored only there.\n"
+        f"{HEAD}# The index\n\nOne SQLite file in `.muisti/`, derived from the files of the vault. "
+        "`muisti reindex` rebuilds it.\nThe schema is the sum of these migrations.\n"
     ]
     parts += [
         f"## Migration {number}\n\n```sql\n{sql.strip()}\n```\n"
@@ -168,7 +169,7 @@ coroutines. [Build and deploy a chat bot](chat-bot.md) is a guide from the first
 | `session_id` in a read | The current session: sets project and user, adds its own memories. |
 | `session_id` in `save` | The session that the memory comes from. |
 | `session` | A filter: only memories that were created in this session. |
-| `created_at` | When the memory was written. An import keeps it. |
+| `created_at` | When the memory was written. Imports preserve it. |
 | `valid_from`, `valid_until` | When the fact was true. Default: until it is replaced. |
 | `as_of` | Only what was true at this time, as known today. |
 | `known_at` | Only what was stored by this time. Together with `as_of`: what was believed then. |
@@ -182,7 +183,7 @@ coroutines. [Build and deploy a chat bot](chat-bot.md) is a guide from the first
 | `importance` | How much it matters; set by you, and constant. |
 | `salience` | How present it is now; it decays, and use raises it. |
 | `score` | The probability that a result answers the query. |
-| `user` | Whose memory it is. A read for one user sees theirs and nobody's. |
+| `user` | Whose memory it is. A read for one user sees theirs and those without a user. |
 | `agent` | Who wrote it. Only a filter. |
 | `source` | Where it came from: `user`, `ai`, `system` … |
 | `project` | What it belongs to. `""`: to none; `"*"` in a read: all. |
@@ -194,9 +195,9 @@ PYTHON_ERRORS = """## Errors
 Every error is a `MuistiError` whose message names the field and the fix. `MemoryNotFound`,
 `SessionNotFound`, `ConversationNotFound`, `MessageNotFound` and `CoreEntryNotFound` are `NotFound`.
 
-Any call can raise `VaultError` (the disk) or `MuistiError` (the vault was closed). A read with an
-unknown `session_id` raises `SessionNotFound`, and a `project` or `user` that is not a valid name
-`InvalidMemory`. Beside these, expect of each method:
+Any call can raise `VaultError` (a problem of the disk or the database) or `MuistiError` (the vault
+was closed). A read with an unknown `session_id` raises `SessionNotFound`, and a `project` or `user`
+that is not a valid name raises `InvalidMemory`. In addition:
 
 | method | raises |
 |---|---|
@@ -335,17 +336,18 @@ REST_INTRO = """# REST
 `muisti serve` (`pip install 'muisti[server]'`) serves one vault on this machine: the web page at
 `/`, and the REST API below. The running server has its OpenAPI document at `/openapi.json` and a
 reference at `/docs`. Requests and responses are JSON in camelCase; errors are
-`application/problem+json` with a `type` such as `urn:muisti:memory-not-found`. An unknown parameter
-or field is refused with the name that was probably meant; a route without parameters ignores a
-query. To serve other machines, set a token; clients send it as `Authorization: Bearer …`.
-`GET /api/memories/ID` returns an `ETag`; an update with `If-Match` fails with 412 if the memory has
-changed since.
-[examples/](../examples) has clients in curl, JavaScript and Python.
+`application/problem+json` with a `type` such as `urn:muisti:memory-not-found`.
+
+- An unknown parameter or field is an error that suggests the right name.
+- To serve other machines, set a token; clients send it as `Authorization: Bearer …`.
+- `GET /api/memories/ID` returns an `ETag`; an update with `If-Match` fails with 412 if the memory
+  has changed since.
+- [examples/](../examples) has clients in curl, JavaScript and Python.
 """
 ERRORS_INTRO = """## Errors
 
-Every error of a type has the same `status`, `title` and `nextStep`; `detail` says what is wrong in
-this case. The web page and the MCP server show the same titles and next steps.
+All errors of a type have the same `status`, `title` and `nextStep`; `detail` says what is wrong in
+this case. The web page shows the same titles and next steps.
 
 | type | status | title | next step |
 |---|---|---|---|
@@ -403,22 +405,21 @@ the same access control as [REST](rest.md).
 
 **Scope.** An agent works in the project of the repository that `muisti mcp` was started in, or in
 `--project`; over HTTP, in the setting `project`, or in the argument of a call. It sees the memories
-of that project and global ones, and every answer says which project it was.
-`scope: "everywhere"` reads in all projects, or saves for all of them. Preferences of the user
-are saved for all projects unless the call says otherwise. With `--user NAME` or the setting `user`
-an agent saves for this user and sees this user's memories and those without a user; without one it
-sees only memories without a user. Memories of a session are not shown.
+of that project and global ones, and each reply names the project. `scope: "everywhere"` reads in
+all projects, or saves for all of them. The user's preferences are saved for all projects unless the
+call says otherwise. With `--user NAME` or the setting `user`, an agent saves for this user and sees
+this user's memories and those without a user; without one it sees only memories without a user.
+Session-tier memories are not shown.
 
 **Trust.** What an agent saves has the source `agent:NAME` and is `unverified` until you confirm it
-with `muisti update ID --trusted`, or tell the agent to: `memory_search` with `unverified` lists
-what is left to review, and `memory_update` with `confirm` confirms it. Recalled text is fenced as
-data, with its source and trust; so are the titles that saving and updating return. Control tags in
-it lose their opening bracket: `<system-reminder>` becomes `(system-reminder>`.
+(`muisti review`), or tell the agent to: `memory_search` with `unverified` lists what is left to
+review, and `memory_update` with `confirm` confirms it. Recalled text is fenced as data, with its
+source and trust; so are the titles that saving and updating return. Control tags in it lose their
+opening bracket: `<system-reminder>` becomes `(system-reminder>`.
 
-**Marks.** Results that are probably not about the question are marked `weak` and come last; without
-any others, the answer begins with "No good match." A memory that was replaced or has expired is
-marked `outdated`, with the ID of its replacement. Without a query, `memory_search` lists pinned and
-recent memories. `memory_get` returns the memories that exist and names the IDs that do not.
+**Marks.** Results that are probably not about the question are marked `weak` and come last; if all
+are weak, the reply begins with "No good match." A memory that was replaced or has expired is marked
+`outdated`, with the ID of its replacement.
 
 The last characters of an ID are enough for every tool. Unknown arguments are rejected by name, and
 every error says what the agent can do next. The earlier names without `memory_` (`save` …) still

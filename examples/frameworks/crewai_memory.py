@@ -1,7 +1,7 @@
 """CrewAI with its memory in a vault. Usage: `python crewai_memory.py VAULT`.
 
-Needs `pip install 'muisti[crewai]'`. A crew takes the memory as `memory=`. A real one has a model
-instead of `Silent`, which then finds scope, categories and importance, too.
+Needs `pip install 'muisti[crewai]'`. A crew takes the memory as `memory=`. A real crew uses a model
+instead of `Silent`, which also infers scope, categories and importance.
 """
 
 import os
@@ -18,7 +18,7 @@ from muisti.integrations.crewai import MuistiStorage
 
 
 class Silent(BaseLLM):
-    """A model that is not asked: the calls below say all that it would be asked for."""
+    """A stand-in that is never called: the calls below give all that a model would infer."""
 
     def call(self, *_: Any, **__: Any) -> str:
         """Return an answer."""

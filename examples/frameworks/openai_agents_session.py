@@ -1,6 +1,6 @@
 """An OpenAI agent with its history in a vault. Usage: `python openai_agents_session.py VAULT`.
 
-Needs `pip install 'muisti[openai-agents]'`. A real agent has a model; `Echo` says what it was told.
+Needs `pip install 'muisti[openai-agents]'`. A real agent uses a model; `Echo` repeats its input.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from muisti.integrations.openai_agents import MuistiSession
 
 
 class Echo(Model):
-    """Replies with all that the user said."""
+    """Replies with everything that the user said."""
 
     async def get_response(self, system_instructions: Any, input: Any, *_: Any, **__: Any) -> Any:
         """Return a message."""

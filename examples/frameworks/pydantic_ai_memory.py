@@ -1,6 +1,6 @@
 """A Pydantic AI agent with a memory. Usage: `python pydantic_ai_memory.py VAULT`.
 
-Needs `pip install 'muisti[pydantic-ai]'`. A real agent has a model instead of `decide`.
+Needs `pip install 'muisti[pydantic-ai]'`. A real agent uses a model instead of `decide`.
 """
 
 import sys

@@ -136,7 +136,7 @@ class Conversations(Embedding):
     def get_conversation(
         self, conversation: str, *, project: str | None = None, user: str | None = None
     ) -> Conversation:
-        """Return the figures of a conversation, with its model and where its segment starts.
+        """Return a conversation: its size and times, its model and where its segment starts.
 
         Raises ConversationNotFound, also for a conversation of another project or user than the
         given one.

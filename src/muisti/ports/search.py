@@ -356,7 +356,7 @@ class Statistics(Protocol):
     """Counts memories and finds those that maintenance may move."""
 
     def stats(self) -> Stats:
-        """Return figures about the whole vault."""
+        """Return statistics of the whole vault."""
         ...
 
     def find_long_sessions(self, length: int, among: Sequence[str] | None = None) -> list[str]:

@@ -18,7 +18,7 @@ class MemoryStatistics:
     view: Callable[[], View]
 
     def stats(self) -> Stats:
-        """Return figures about the whole vault."""
+        """Return statistics of the whole vault."""
         view = self.view()
         tables = view.tables
         every = list(view.memories())

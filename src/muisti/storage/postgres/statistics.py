@@ -19,7 +19,7 @@ class PostgresStatistics:
     _db: Database
 
     def stats(self) -> Stats:
-        """Return figures about the whole vault."""
+        """Return statistics of the whole vault."""
         sql = f"""SELECT count(*), coalesce(sum(length(m.content)), 0), avg({self._db.salience}),
                   min(m.created_at), max(m.created_at) FROM {_USED}
                   WHERE {IS_MEMORY} AND m.deleted_at IS NULL"""

@@ -27,7 +27,7 @@ class SqliteStatistics:
     """The SQL for the salience at the time up to which decay was recorded."""
 
     def stats(self) -> Stats:
-        """Return figures about the whole vault."""
+        """Return statistics of the whole vault."""
         from muisti.model import Stats  # its module is large, and a search does not need it
 
         sql = f"""SELECT count(*), coalesce(sum(length(m.content)), 0), avg({self._db.salience}),
