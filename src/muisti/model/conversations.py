@@ -38,7 +38,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """Figures about a conversation."""
+    """A conversation: its size, times and owner."""
 
     name: str
     messages: int

@@ -26,7 +26,7 @@ def print_messages(messages: Sequence[Message]) -> None:
 
 
 def print_conversation(conversation: Conversation) -> None:
-    """Print the figures of one conversation."""
+    """Print one conversation."""
     out = new_console()
     out.print(f"[bold]{escape(conversation.name)}[/]")
     rows = {
