@@ -121,6 +121,34 @@ def test_L4_a_table_that_missed_changes_is_made_again(monkeypatch: pytest.Monkey
         assert memory.run_due_maintenance(0) is not None, "it deletes old notes too"
 
 
+def test_L4_a_copy_on_another_server_is_searched_in_memory() -> None:
+    """`pg_dump` copies the numbers of transactions that the new server has not reached."""
+    place = make_location()
+    sql = """UPDATE changed SET xid = (xid::text::bigint + 1000000000)::text::xid8,
+             at = at - interval '2 hours'"""
+    with (
+        bootstrap.open(place, settings=SETTINGS) as memory,
+        bootstrap.open(place, settings=SETTINGS) as other,
+    ):
+        memory.save("apple one")
+        index: Any = other._services.index
+        with index._db.write_transaction() as db:
+            db.execute(sql)
+            db.execute(
+                """INSERT INTO changes_trimmed (xid) SELECT max(xid) FROM changed
+                   ON CONFLICT (tenant) DO UPDATE SET xid = excluded.xid"""
+            )
+        assert len(find(memory, "apple")) == 1
+        table = get_tables(memory)._table
+        assert len(find(memory, "apple")) == 1
+        assert get_tables(memory)._table is table is not None
+        other.save("apple two")
+        with index._db.write_transaction() as db:
+            db.execute(TRIM_CHANGES.replace("interval '1 hour'", "interval '-1 hour'"))
+            assert db.execute("SELECT count(*) FROM changed").fetchone() == (0,)
+        assert len(find(memory, "apple")) == 2, "it was noted that changes were deleted"
+
+
 def test_L4_a_write_transaction_and_one_before_a_change_use_no_other_state() -> None:
     with bootstrap.open(make_location(), settings=SETTINGS) as memory:
         memory.save("apple one")

@@ -15,6 +15,7 @@ from typing import Any
 from muisti.errors import MuistiError
 from muisti.model import Problem
 from muisti.storage.postgres.connect import Connection, Database, fetch
+from muisti.storage.postgres.pooler import IS_OWN
 
 log = logging.getLogger("muisti")
 LEASE = 60.0
@@ -30,10 +31,12 @@ MOST_ERROR = 300
 FREE = f"claimed_until <= now() AND attempts < {MOST_ATTEMPTS}"
 GIVEN_UP = f"claimed_until <= now() AND attempts >= {MOST_ATTEMPTS}"
 
-TRIM_CHANGES = """
+TRIM_CHANGES = f"""
 WITH gone AS (DELETE FROM changed WHERE at < now() - interval '1 hour' RETURNING xid)
-INSERT INTO changes_trimmed AS t (xid) SELECT xid FROM gone ORDER BY xid DESC LIMIT 1
-ON CONFLICT (tenant) DO UPDATE SET xid = GREATEST(t.xid, excluded.xid)
+INSERT INTO changes_trimmed AS t (xid)
+SELECT xid FROM gone WHERE {IS_OWN.format("gone")} ORDER BY xid DESC LIMIT 1
+ON CONFLICT (tenant) DO UPDATE SET xid =
+    CASE WHEN {IS_OWN.format("t")} THEN GREATEST(t.xid, excluded.xid) ELSE excluded.xid END
 """
 """Deletes notes of changes that searches no longer need; see `search_tables`."""
 

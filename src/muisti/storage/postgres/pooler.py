@@ -19,6 +19,10 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 log = logging.getLogger("muisti")
 CLOSES_STATEMENTS = 170_000
 """The first libpq that closes a prepared statement with a message, which poolers understand."""
+IS_OWN = "{}.xid < pg_snapshot_xmax(pg_current_snapshot())"
+"""SQL: whether a row names a transaction of this server. `pg_dump` copies those of another one,
+whose numbers may not have been reached here.
+"""
 POLLS = (
     "%s is behind a pooler, which may lose notifications: checking for changes by other processes "
     "every %g seconds; the address of the server itself reports them at once"
@@ -63,6 +67,7 @@ def read_last_change(db: Connection, tenant: int) -> tuple[object, ...] | None:
     with db.transaction():
         db.execute("SELECT set_config('muisti.tenant', %s, true)", (str(tenant),))
         return db.execute(
-            """SELECT (SELECT max(n) FROM muisti_tenant.events),
-                   (SELECT xid::text FROM muisti_tenant.changed ORDER BY xid DESC LIMIT 1)"""
+            f"""SELECT (SELECT max(n) FROM muisti_tenant.events),
+                    (SELECT c.xid::text FROM muisti_tenant.changed c
+                     WHERE {IS_OWN.format("c")} ORDER BY c.xid DESC LIMIT 1)""".encode()
         ).fetchone()

@@ -19,6 +19,7 @@ from muisti.errors import MuistiError
 from muisti.processes import measure_memory
 from muisti.storage.postgres.claims import TRIM_CHANGES
 from muisti.storage.postgres.connect import Connection, Database, fetch
+from muisti.storage.postgres.pooler import IS_OWN
 
 if TYPE_CHECKING:
     from muisti.storage.snapshot.source import Array
@@ -43,9 +44,11 @@ _STATE = "SELECT pg_current_snapshot()::text, (SELECT space FROM spaces WHERE se
 _CHANGES = f"""
 SELECT pg_current_snapshot()::text, (SELECT space FROM spaces WHERE serving),
     pg_snapshot_xmin(pg_current_snapshot()) > pg_snapshot_xmin(s.seen),
-    EXISTS (SELECT 1 FROM changes_trimmed t WHERE NOT pg_visible_in_snapshot(t.xid, s.seen)),
+    EXISTS (SELECT 1 FROM changes_trimmed t
+        WHERE {IS_OWN.format("t")} AND NOT pg_visible_in_snapshot(t.xid, s.seen)),
     ARRAY(SELECT c.n FROM changed c WHERE c.xid >= pg_snapshot_xmin(s.seen)
-        AND NOT pg_visible_in_snapshot(c.xid, s.seen) LIMIT {2 * MAX_RECENT})
+        AND {IS_OWN.format("c")} AND NOT pg_visible_in_snapshot(c.xid, s.seen)
+        LIMIT {2 * MAX_RECENT})
 FROM (SELECT %s::pg_snapshot AS seen) s
 """
 
