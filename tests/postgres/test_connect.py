@@ -137,6 +137,28 @@ def test_a_newer_schema_is_refused(empty: str, connected: Opener) -> None:
         _ = connected(empty).state
 
 
+def test_a_process_that_runs_writes_nothing_into_a_newer_schema(
+    empty: str, connected: Opener
+) -> None:
+    """Servers are upgraded one after the other, and the first new one updates the schema."""
+    database = connected(empty)
+    insert = "INSERT INTO totals (texts) VALUES (1) ON CONFLICT DO NOTHING"
+    with database.write_transaction() as db:
+        db.execute(insert)
+    run(empty, "INSERT INTO muisti.migrations (number) VALUES (999)")
+    for exclusive in (True, False):
+        with (
+            pytest.raises(IndexTooNew, match=r"schema 999.*upgrade muisti"),
+            database.write_transaction(exclusive=exclusive) as db,
+        ):
+            db.execute("DELETE FROM totals")
+    with database.read_transaction() as db:
+        assert db.execute("SELECT texts FROM totals").fetchone() == (1,)
+    run(empty, "DELETE FROM muisti.migrations WHERE number = 999")
+    with database.write_transaction() as db:
+        db.execute(insert)
+
+
 def test_a_migration_that_fails_leaves_nothing(
     empty: str, connected: Opener, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -26,6 +26,7 @@ from muisti.storage.postgres.migrate import (
     ENCODING,
     LOCK,
     State,
+    check_version,
     newest_migration,
     prepare_schema,
 )
@@ -66,6 +67,8 @@ READ_ONLY = "this token may only read"
 CHANNEL = "muisti_changes"
 """The channel on which every change is announced, with the tenant and who wrote it."""
 
+_WRITABLE = f"""SELECT (SELECT max(number) FROM muisti.migrations), q.*
+FROM ({QUOTA.replace("%s", "{tenant:d}")}) q"""
 Cell = Any
 _TENANT = re.compile(r"(?:-c\s*|--)muisti\.tenant=((?:\\.|\S)*)")
 """A backslash is before a space that belongs to the value."""
@@ -327,7 +330,7 @@ class Database:
         Within another write transaction it becomes a part of that. Announce: tell other processes
         that something changed. Exclusive: False for statements that only lock rows of their own;
         they do not wait for other writers, and no quota is checked. Raises VaultBusy,
-        TenantNotFound, QuotaExceeded.
+        TenantNotFound, QuotaExceeded, IndexTooNew.
         """
         outer = self.transaction
         if outer is not None and outer.writes and outer.connection is not None:
@@ -407,12 +410,14 @@ class Database:
             "SET LOCAL hnsw.iterative_scan = relaxed_order; SET LOCAL hnsw.ef_search = 500; "
         )
         if transaction.writes:
-            sql += f"{lock}; {QUOTA.replace('%s', str(tenant))}"
+            sql += f"{lock}; {_WRITABLE.format(tenant=tenant)}"
             transaction.connection, found = self._begin_on(self.pools.primary, sql)
             transaction.pool = self.pools.primary
             if found is None:
                 raise TenantNotFound()
-            transaction.quota = Quota._make(found)
+            version, *quota = found
+            check_version(version, self.address)  # a newer process may have updated the schema
+            transaction.quota = Quota._make(quota)
             return transaction.connection
         sql += f"SELECT tenant, ({LAG}) FROM muisti.tenants WHERE tenant = {tenant:d}"
         servers = [(self.pools.primary, sql)]

@@ -101,11 +101,7 @@ def prepare_schema(
             f"{where}: the role {db.info.user} may not use the schema muisti; its owner allows it "
             f"with `muisti tenants grant {db.info.user}`"
         ) from error
-    if current > newest:
-        raise IndexTooNew(
-            f"{where} was written by a newer muisti (schema {current}, this one knows {newest}); "
-            "upgrade muisti"
-        )
+    check_version(current, where)
     if current < newest:
         found = db.execute(_OFFERED_PGVECTOR).fetchone()
         if found is not None:
@@ -184,6 +180,16 @@ def read_version(db: psycopg.Connection) -> int:
         return 0
     row = db.execute("SELECT coalesce(max(number), 0) FROM muisti.migrations").fetchone()
     return int(row[0]) if row else 0
+
+
+def check_version(current: int, where: str) -> None:
+    """Raise IndexTooNew if the last migration is one that this version of muisti does not know."""
+    newest = newest_migration()
+    if current > newest:
+        raise IndexTooNew(
+            f"{where} was written by a newer muisti (schema {current}, this one knows {newest}); "
+            "upgrade muisti"
+        )
 
 
 def _migrate(db: psycopg.Connection, where: str) -> None:
