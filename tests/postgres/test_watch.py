@@ -9,6 +9,7 @@ from muisti import Muisti
 from muisti.surfaces.rest.config import ServerConfig
 from muisti.surfaces.rest.events import EventBroadcaster
 from muisti.surfaces.rest.watcher import VaultWatcher
+from tests.postgres.roles import run
 from tests.postgres.server import make_location
 from tests.rest.conftest import until
 
@@ -31,6 +32,29 @@ def test_changes_of_others_are_reported_and_own_ones_are_not() -> None:
         assert {"rows"} in islice(batches, 100)
         stop.set()
         assert list(batches) == []
+
+
+def test_only_changes_of_others_wake_a_server() -> None:
+    location = make_location()
+    name = f"watch_{location.rpartition('%3D')[2]}"
+    is_listening = f"""SELECT 1 FROM pg_stat_activity
+        WHERE application_name = '{name}' AND query LIKE 'LISTEN%'"""
+    watched = f"{location}&application_name={name}"
+    with (
+        Muisti.open(watched, embedder="none") as memory,
+        Muisti.open(location, embedder="none") as other,
+        Muisti.open(make_location(), embedder="none") as stranger,
+    ):
+        found: list[set[str]] = []
+        batches = memory.watch_files(threading.Event()).batches(settle=0.01, wake=3600)
+        thread = threading.Thread(target=lambda: found.append(next(batches)))
+        thread.start()
+        until(lambda: run(location, is_listening))
+        memory.save("My own")
+        stranger.save("Of another tenant")
+        other.save("Of another")
+        thread.join()
+        assert found == [{"rows"}]
 
 
 def test_a_server_publishes_them() -> None:

@@ -7,6 +7,8 @@ import threading
 import time
 from collections.abc import Iterator
 
+from psycopg import Notify
+
 from muisti.storage.postgres.connect import CHANNEL, Connection, Database
 from muisti.storage.postgres.errors import translate_errors
 from muisti.storage.postgres.pooler import POLLS, connect, is_pooled, read_last_change
@@ -37,19 +39,19 @@ class PostgresWatch:
             changed = False
             until = time.monotonic() + wake
             while not self._stop.is_set():
-                for notice in db.notifies(timeout=settle if changed else wake, stop_after=1):
-                    number, _, writer = notice.payload.partition(" ")
-                    if number == str(tenant) and writer != self._db.me:
-                        changed = True
-                        break
-                else:  # silence
+                wait = settle if changed else max(0.0, until - time.monotonic())
+                notices = list(db.notifies(timeout=wait, stop_after=1))
+                changed |= any(self._is_of_another(notice, tenant) for notice in notices)
+                is_settled = changed and not notices
+                if is_settled or time.monotonic() >= until:  # or somebody writes all the time
                     yield {CHANGED} if changed else set()
                     changed = False
                     until = time.monotonic() + wake
-                if time.monotonic() >= until:  # others write all the time
-                    yield {CHANGED} if changed else set()
-                    changed = False
-                    until = time.monotonic() + wake
+
+    def _is_of_another(self, notice: Notify, tenant: int) -> bool:
+        """Return whether another process has changed this vault."""
+        number, _, writer = notice.payload.partition(" ")
+        return number == str(tenant) and writer != self._db.me
 
     def _poll(self, db: Connection, wake: float) -> Iterator[set[str]]:
         """Look for changes, those of this process included: a pooler may lose notifications."""
