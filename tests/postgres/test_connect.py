@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -355,6 +356,12 @@ def test_a_database_that_does_not_exist(connected: Opener) -> None:
         ('FATAL:  too many connections for role "ann"', "the limit of the role"),
         ('FATAL:  no pg_hba.conf entry for host "10.0.0.1"', "allow the user and this machine"),
         ("server does not support SSL, but SSL was required", "correct sslmode"),
+        ('FATAL:  unrecognized configuration parameter "x"', "correct the options"),
+        ("FATAL:  unsupported startup parameter: x", "ALTER ROLE … SET"),
+        ("server is not in hot standby mode", "correct target_session_attrs"),
+        ("session is read-only", "correct target_session_attrs"),
+        ('invalid port number: "99999"', "correct the port"),
+        ('definition of service "x" not found', "pg_service.conf"),
         ("Connection refused", "check that the server runs"),
     ],
 )
@@ -362,6 +369,37 @@ def test_a_connection_that_failed_names_the_fix(told: str, fix: str) -> None:
     error = make_error(psycopg.OperationalError(f"connection failed: {told}"), "postgresql:///x")
     assert isinstance(error, StoreUnavailable)
     assert fix in str(error)
+
+
+@pytest.mark.parametrize(
+    ("setting", "statement"),
+    [
+        ("statement_timeout", "SELECT pg_sleep(60)"),
+        ("idle_in_transaction_session_timeout", "SELECT 1"),
+    ],
+)
+def test_a_limit_of_the_server_is_named(connected: Opener, setting: str, statement: str) -> None:
+    database = connected(make_location())
+    with (
+        pytest.raises(VaultBusy, match=f"ALTER ROLE … SET {setting} = "),
+        database.read_transaction() as db,
+    ):
+        db.execute(f"SET LOCAL {setting} = 50".encode())
+        time.sleep(0.5)
+        db.execute(statement.encode()).fetchall()
+    with database.read_transaction() as db:
+        assert db.execute("SELECT 1").fetchone() == (1,)
+
+
+def test_an_error_of_a_statement_is_not_one_of_the_connection() -> None:
+    limit = psycopg.errors.ProgramLimitExceeded("index row size 3000 exceeds maximum 2704")
+    found = make_error(limit, "postgresql:///x")
+    assert not isinstance(found, StoreUnavailable)
+    assert "refused a statement (index row size" in str(found)
+    missing = psycopg.errors.UndefinedFile('could not access file "$libdir/vector"')
+    assert "if it is the library of pgvector, install" in str(
+        make_error(missing, "postgresql:///x")
+    )
 
 
 def test_addresses_are_shown_without_password_and_options() -> None:

@@ -18,6 +18,7 @@ from muisti.errors import (
     VaultError,
     VaultFull,
     VaultReadOnly,
+    VaultUnusable,
 )
 
 BUSY = (
@@ -36,11 +37,29 @@ _FIXES = {
     ),
     r"pg_hba\.conf": "allow the user and this machine in pg_hba.conf on the server",
     r"resolve host": "correct the host in the address",
+    r"configuration parameter|startup parameter": (
+        "correct the options in the address, or set them with `ALTER ROLE … SET`"
+    ),
+    r"(standby|recovery) mode|session is( not)? read-only": (
+        "correct target_session_attrs, or add another host to the address"
+    ),
+    r"port number": "correct the port in the address",
+    r"definition of service": "correct the service in the address, or add it to pg_service.conf",
     r"SSL|sslmode": "correct sslmode in the address, or enable SSL on the server",
 }
 """What to do about a connection that failed, by a part of the message.
 
 libpq reports these without a code. In another language of the server the last resort is shown.
+"""
+_TIMEOUTS = {
+    "57014": "statement_timeout",  # also if somebody cancels the statement
+    "25P03": "idle_in_transaction_session_timeout",
+    "25P04": "transaction_timeout",
+}
+"""The setting of the server with which it ends something that takes too long, by code."""
+_NOT_OF_CONNECTION = ("54", "55", "58")
+"""Classes of errors that psycopg takes for operational, although the connection works: a limit was
+exceeded, an object is not in the state that is needed, a file of the server cannot be read.
 """
 _CHECK_SERVER = "check that the server runs, and the host and port in the address"
 
@@ -69,6 +88,12 @@ def make_error(error: Exception, where: str) -> MuistiError:
             f"{where}: no connection was free or could be made in time; "
             "is the server running, and does it allow more connections?"
         )
+    code = getattr(error, "sqlstate", None) or ""
+    if code in _TIMEOUTS and "user request" not in told:
+        return VaultBusy(
+            f"{where}: the server ended what took too long ({told}); try again, or raise the limit "
+            f"with `ALTER ROLE … SET {_TIMEOUTS[code]} = …`"
+        )
     if isinstance(error, BUSY):
         return VaultBusy(f"{where}: another program holds what this change needs ({told})")
     if isinstance(error, _FULL):
@@ -83,7 +108,13 @@ def make_error(error: Exception, where: str) -> MuistiError:
             f"{where}: the role lacks rights ({told}); the owner of the schema grants them with "
             "`muisti tenants grant ROLE`"
         )
-    if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
+    if isinstance(error, errors.UndefinedFile):
+        return VaultUnusable(
+            f"{where}: the server misses a file ({told}); if it is the library of pgvector, "
+            "install its package for this version of PostgreSQL on the server"
+        )
+    is_operational = isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
+    if is_operational and not code.startswith(_NOT_OF_CONNECTION):
         fixes = (fix for part, fix in _FIXES.items() if re.search(part, told))
         return StoreUnavailable(
             f"{where}: the connection failed ({told}); {next(fixes, _CHECK_SERVER)}"
