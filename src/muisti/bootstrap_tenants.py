@@ -90,7 +90,7 @@ class TenantVaults:
         most_open: int = MOST_OPEN,
     ) -> None:
         """Connect. Raises SettingsError if row-level security does not apply to the role."""
-        from muisti.storage.postgres.connect import complete_address
+        from muisti.storage.postgres.connect import SHARED_ADDRESS, complete_address
         from muisti.storage.postgres.errors import translate_errors
         from muisti.storage.postgres.migrate import prepare_schema
         from muisti.storage.postgres.pooler import connect
@@ -115,7 +115,7 @@ class TenantVaults:
                 )
         self._pools = Pools(
             self.conninfo,
-            self.name,
+            SHARED_ADDRESS,
             timeout=self.settings.lock_timeout,
             replica_lag=self.settings.replica_lag,
         )
@@ -140,10 +140,11 @@ class TenantVaults:
         Each call asks the database, so that a revoked token is refused at once. Raises
         TokenRefused, TooManyRequests, StoreUnavailable.
         """
+        from muisti.storage.postgres.connect import SHARED_ADDRESS
         from muisti.storage.postgres.errors import translate_errors
         from muisti.storage.postgres.tenants import hash_token
 
-        with translate_errors(self.name), self._pools.primary.connection() as db:
+        with translate_errors(SHARED_ADDRESS), self._pools.primary.connection() as db:
             row = db.execute(_ADMIT, (hash_token(token),)).fetchone()
         if row is None:
             raise TokenRefused("send a token of a tenant as `Authorization: Bearer …`")
@@ -157,10 +158,11 @@ class TenantVaults:
 
     def is_admitted(self, token: str) -> bool:
         """Return whether a token is valid. Counts no request. Raises StoreUnavailable."""
+        from muisti.storage.postgres.connect import SHARED_ADDRESS
         from muisti.storage.postgres.errors import translate_errors
         from muisti.storage.postgres.tenants import hash_token
 
-        with translate_errors(self.name), self._pools.primary.connection() as db:
+        with translate_errors(SHARED_ADDRESS), self._pools.primary.connection() as db:
             return db.execute(_IS_ADMITTED, (hash_token(token),)).fetchone() == (True,)
 
     def find_tenants(self, *, with_work: bool = False, every: float | None = None) -> list[int]:

@@ -64,6 +64,8 @@ A server that was cut off from the network closes no connection: without keepali
 wait for a quarter of an hour.
 """
 READ_ONLY = "this token may only read"
+SHARED_ADDRESS = "the database"
+"""What errors say instead of its address, which clients of tenants need not know."""
 CHANNEL = "muisti_changes"
 """The channel on which every change is announced, with the tenant and who wrote it."""
 
@@ -228,7 +230,7 @@ class Database:
 
         Replica lag: how many seconds a replica may be behind to serve reads.
         """
-        self.address = describe_address(dsn)
+        self.address = describe_address(dsn) if shared is None else SHARED_ADDRESS
         self.me = uuid.uuid4().hex
         """Tells the changes of this object from those of others."""
         self.timeout = timeout

@@ -24,7 +24,7 @@ class PostgresLocation:
         self._clock = clock
 
     def __str__(self) -> str:
-        return self._db.address
+        return self.name if self._db.is_shared else self._db.address
 
     @property
     def name(self) -> str:

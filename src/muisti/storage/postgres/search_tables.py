@@ -210,9 +210,10 @@ class SearchTables:
             needed = rows[0][0] * BYTES_OF_A_TEXT if rows else 0
             if needed > self.most_bytes:
                 self._has_failed = True
+                is_shared, tenant = self._db.is_shared, self._db.state.tenant
                 log.warning(
                     "%s is searched in the database: search_memory = %d would make it faster",
-                    self._db.address,
+                    f"tenant {tenant}" if is_shared else self._db.address,
                     -(-needed // 2**20),
                 )
                 return
