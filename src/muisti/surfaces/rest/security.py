@@ -21,7 +21,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from muisti.surfaces.access import READING_POSTS, SAFE_METHODS
+from muisti.surfaces.access import CALLER, READING_POSTS, SAFE_METHODS
 from muisti.surfaces.http_headers import protective_headers
 from muisti.surfaces.rest.body_limit import drain_body, send_problem
 from muisti.surfaces.rest.config import (
@@ -246,7 +246,11 @@ def _add_cors(send: Send, origin: str) -> Send:
 
 
 class RateLimitMiddleware:
-    """Limits the writes of each client with a token bucket."""
+    """Limits the writes of each client with a token bucket.
+
+    A client of a tenant is known by its token, as all may come through one proxy; others are known
+    by their address.
+    """
 
     MAX_CLIENTS = 1024
 
@@ -279,7 +283,9 @@ class RateLimitMiddleware:
 
     def _take_token(self, scope: Scope) -> bool:
         """Take one token from the client's bucket; False if it is empty."""
-        client = str((scope.get("client") or ("", 0))[0])
+        caller = CALLER.get()
+        address = str((scope.get("client") or ("", 0))[0])
+        client = address if caller is None else f"token {caller.access.token}"
         now = self._clock()
         left, refilled_at = self._buckets.pop(client, (self._burst, now))
         left = min(self._burst, left + (now - refilled_at) * self._rate)

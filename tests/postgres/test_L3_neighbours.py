@@ -1,0 +1,58 @@
+"""What tenants of one server notice of each other and of the machines behind it: nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from muisti.bootstrap_postgres import administer_tenants
+from muisti.bootstrap_tenants import TenantVaults
+from muisti.errors import StoreUnavailable
+from muisti.storage.postgres.tenants import TenantAdministration
+from tests.postgres.roles import Roles, make_roles
+from tests.postgres.test_L3_server import CONFIG, Tenant, save, serve
+from tests.rest.conftest import check_problem
+
+
+@pytest.fixture(scope="module")
+def roles() -> Iterator[Roles]:
+    with make_roles() as roles:
+        yield roles
+
+
+@pytest.fixture(scope="module")
+def admin(roles: Roles) -> TenantAdministration:
+    return administer_tenants(roles.owner)
+
+
+def test_L3_a_tenant_does_not_learn_where_the_database_is(
+    roles: Roles, admin: TenantAdministration
+) -> None:
+    one = Tenant(admin)
+    database = roles.application_name.removesuffix("_app")
+    with serve(roles) as client:
+        page = client.get("/status", headers=one.write)
+        assert (page.status_code, one.name in page.text) == (200, True)
+        assert (database in page.text, "Rescan files" in page.text) == (False, False)
+        vaults: TenantVaults = client.app.state.memory  # type: ignore[attr-defined]
+        memory = vaults.acquire(vaults.admit(one.write["Authorization"][7:]))
+        vaults._pools.close()
+        refused = client.get("/api/memories", headers=one.read)
+        check_problem(refused, 503, "store-unavailable")
+        with pytest.raises(StoreUnavailable) as error:
+            memory.save("Nobody can store this.")
+        assert database not in f"{refused.text} {error.value} {memory.location}"
+        vaults.release(memory)
+
+
+def test_L3_writes_are_limited_for_each_token_as_all_come_through_one_proxy(
+    roles: Roles, admin: TenantAdministration
+) -> None:
+    one, other = Tenant(admin), Tenant(admin)
+    with serve(roles, config=replace(CONFIG, write_rate=0.001, write_burst=1)) as client:
+        save(client, one, "The harbour opens at nine.")
+        refused = client.post("/api/memories", json={"content": "Again"}, headers=one.write)
+        check_problem(refused, 429, "too-many-changes")
+        save(client, other, "The harbour opens at ten.")
