@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import posixpath
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
 from typing import Any
@@ -17,8 +18,9 @@ from muisti.model import KINDS, Draft
 from muisti.model.memory import FIELDS
 from muisti.ports import ImportedLink, ImportedMemory, ImportItem, MemoryCodec, SkippedItem
 from muisti.ports.importing import ExtraValue
+from muisti.ports.link_names import make_link_key, normalize_name
 from muisti.remember.validate import MAX_ITEMS, MAX_TITLE, validate_project, validate_share
-from muisti.text.wikilinks import find_note_links, find_tags, find_wikilinks
+from muisti.text.wikilinks import WikiLink, find_note_links, find_tags, find_wikilinks
 
 MAX_NOTE = 1 << 25
 """The most bytes of one note."""
@@ -32,30 +34,39 @@ _FOLDERS = {kind.folder: kind.name for kind in KINDS.values()}
 
 
 class NoteNames:
-    """Finds the note that a link means: by path, file name, title or alias, in any case."""
+    """Finds the note that a link means: by path or its end, file name, title or alias.
+
+    Case and the form of Unicode do not matter, as in the wikilinks of memories: macOS writes file
+    names in another form than people write links.
+    """
 
     def __init__(self, paths: Iterable[str]) -> None:
         self._by_path: dict[str, str] = {}
+        self._by_end: dict[str, str] = {}
         self._by_name: dict[str, str] = {}
         for path in sorted(paths, key=lambda path: (path.count("/"), path)):
-            stem = strip_suffix(path).casefold()
+            stem = normalize_name(strip_suffix(path))
             self._by_path.setdefault(stem, path)
-            self._by_name.setdefault(stem.rpartition("/")[2], path)
+            folder, _, name = stem.rpartition("/")
+            self._by_name.setdefault(name, path)
+            while "/" in folder:
+                folder = folder.partition("/")[2]
+                self._by_end.setdefault(f"{folder}/{name}", path)
 
     def add(self, name: str, path: str) -> None:
         """Add a title or an alias. File names come first."""
-        self._by_name.setdefault(name.casefold(), path)
+        self._by_name.setdefault(normalize_name(name), path)
 
     def find(self, target: str, folder: str = "") -> str | None:
         """Return the path of a note; None if there is none. Folder: where the link is."""
-        stem = strip_suffix(target).casefold().strip("/")
-        near = posixpath.normpath(posixpath.join(folder.casefold(), stem))
-        ends = stem.rpartition("/")[2]
+        stem = normalize_name(strip_suffix(target))
+        near = posixpath.normpath(posixpath.join(normalize_name(folder), stem))
         return (
             self._by_path.get(near)
             or self._by_path.get(stem)
-            or (self._by_name.get(ends) if ends == stem else None)
-            or self._by_name.get(target.casefold())
+            or self._by_end.get(stem)
+            or self._by_name.get(stem)
+            or self._by_name.get(normalize_name(target))
         )
 
 
@@ -87,12 +98,20 @@ class Note:
     @property
     def stem(self) -> str:
         """The file name without its suffix, and without what a title cannot have."""
-        return _UNPRINTABLE.sub(" ", strip_suffix(PurePosixPath(self.path).name)).strip()
+        name = unicodedata.normalize("NFC", strip_suffix(PurePosixPath(self.path).name))
+        return _UNPRINTABLE.sub(" ", name).strip()
 
     @property
     def folder(self) -> str:
         """The folder, relative to the source."""
         return posixpath.dirname(self.path)
+
+    def find_wikilinks(self) -> list[WikiLink]:
+        """Return the wikilinks of the text and of the front matter."""
+        values = [value for key, value in self.rest.items() if key not in (*ALIAS_KEYS, *_TAG_KEYS)]
+        texts = [one for value in values for one in ([value] if isinstance(value, str) else value)]
+        found = {link.target: link for text in (self.body, *texts) for link in find_wikilinks(text)}
+        return list(found.values())
 
     def take_text(self, *keys: str) -> str:
         """Return the first of these keys that is a text, and remove it from the others."""
@@ -107,7 +126,10 @@ class Note:
         """Return the tags of the front matter, without `#`."""
         tags = []
         for key in _TAG_KEYS:
-            for tag in to_list(self.rest.pop(key, None)):
+            value = self.rest.pop(key, None)
+            if isinstance(value, str) and key != "keywords" and not set(value) & {",", "#"}:
+                value = tuple(value.split())  # a tag of Obsidian or Jekyll has no space
+            for tag in to_list(value):
                 # People also write `tags: "#one #two"`.
                 tags += [part.strip("#") for part in tag.split(" #")] if "#" in tag else [tag]
         return [tag for tag in tags if tag]
@@ -118,10 +140,11 @@ class Note:
             value = self.rest.get(key)
             if isinstance(value, str):
                 try:
-                    found = codec.parse_time(key, value)
+                    found = codec.parse_time(key, value.strip("[]"))
                 except ImportFailed:
                     continue
-                del self.rest[key]
+                if not value.startswith("[["):  # else also a link to a daily note
+                    del self.rest[key]
                 return found
         if dated := _DATED.match(self.stem):
             year, month, day = (int(part) for part in dated.groups())
@@ -139,7 +162,8 @@ class Note:
         More: further fields.
         """
         values: dict[str, Any] = dict(more)
-        folders = [name for name in _UNPRINTABLE.sub(" ", self.folder).split("/") if name]
+        folder = unicodedata.normalize("NFC", self.folder)
+        folders = [name for name in _UNPRINTABLE.sub(" ", folder).split("/") if name]
         if len(folders) > 1 and folders[0] == "projects":
             try:
                 values["project"] = validate_project(folders[1])
@@ -250,7 +274,9 @@ def load_linked_notes(
                 for one in to_list(name):
                     names.add(one, note.path)
     root = source.identity
-    files = {path.rpartition("/")[2].casefold() for path in source.files}
+    files = {normalize_name(posixpath.basename(path)) for path in source.files}
+    wikilinks = {note.path: note.find_wikilinks() for note in notes if isinstance(note, Note)}
+    wanted = {make_link_key(link.target) for links in wikilinks.values() for link in links}
     for note in notes:
         if not isinstance(note, Note):
             yield note
@@ -258,17 +284,18 @@ def load_linked_notes(
         heading = None if name_titles else _HEADING.match(note.body)
         title = heading[1].strip() if heading else note.stem
         draft = note.make_draft(codec, form, title=title)
+        known = {make_link_key(name) for name in (draft.title or "", *draft.aliases)}
+        if make_link_key(note.stem) in wanted - known and len(draft.aliases) < MAX_ITEMS:
+            # Links in the texts of other notes have the file name.
+            draft = replace(draft, aliases=(*draft.aliases, note.stem[:MAX_TITLE]))
+        named = dict.fromkeys(link.target for link in wikilinks[note.path])
         links, unresolved = {}, []
-        for link in find_wikilinks(note.body):
-            path = names.find(link.target, note.folder)
-            if path is not None and path != note.path:
-                links[path] = ImportedLink(f"{root}/{path}")
-            elif path is None and link.target.rpartition("/")[2].casefold() not in files:
-                unresolved.append(link.target)
-        for target in find_note_links(note.body):
+        for target in (*named, *find_note_links(note.body)):
             path = names.find(target, note.folder)
             if path is not None and path != note.path:
                 links[path] = ImportedLink(f"{root}/{path}")
+            elif path is None and target in named and make_link_key(target) not in files:
+                unresolved.append(target)
         yield ImportedMemory(
             draft,
             key=f"{root}/{note.path}",

@@ -78,17 +78,19 @@ def choose_target(source: Memory, target: str, candidates: Iterable[Memory]) -> 
 
     A wikilink never leads to a memory of another user, or of another session only. Of several with
     the name, one that `source` is linked to already comes first, then one of the same project, then
-    the newest. The source itself is returned only if no other memory has the name.
+    the newest. The source itself is returned only if no other memory has the name. A path such as
+    `folder/note` of another program means a memory `note` that `source` is linked to.
     """
+    linked = {link.target for link in source.links if not link.proposed}
+    last = make_link_key(target)
     visible = [
         memory
         for memory in candidates
         if memory.deleted_at is None
         and memory.user in (source.user, "")
         and (memory.tier is not Tier.SESSION or memory.session_id == source.session_id)
-        and is_named(memory, target)
+        and (is_named(memory, target) or (memory.id in linked and is_named(memory, last)))
     ]
-    linked = {link.target for link in source.links if not link.proposed}
     return max(
         visible,
         key=lambda memory: (

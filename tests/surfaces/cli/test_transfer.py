@@ -33,7 +33,7 @@ def test_J7_an_import_says_what_it_did(cli: Cli, notes: Path) -> None:
     assert done.stdout.startswith("Imported 2 new memories, 1 link.\n")
     assert "Empty.md" in done.stdout.replace("\n", "")
     assert "1 item not imported" in done.stderr
-    assert "1 link to notes that are not in the source" in done.stderr
+    assert "1 link to notes that are not in the source: " in done.stderr
     again = cli.run("import", str(notes), "--from", "obsidian")
     assert again.stdout.startswith("Imported 0 new memories.\n2 imported before\n")
     assert "format must be one of" in cli.run("import", str(notes), "--from", "pdf", code=1).stderr

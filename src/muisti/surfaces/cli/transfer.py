@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from muisti.model import ImportReport
 
 
+NAMES, NAME_WIDTH = 5, 40
+"""How many names of missing notes are shown, and so many characters of each."""
 EXAMPLE_WIDTH = 76
 """Characters of a title among the examples of a dry run."""
 
@@ -176,7 +178,11 @@ def _print_report(report: ImportReport) -> None:
         for title in report.examples:
             click.echo(f"  {cut(render.replace_unprintable(title), EXAMPLE_WIDTH)}")
     if report.unresolved:
-        note(f"{count(len(report.unresolved), 'link')} to notes that are not in the source.")
+        names = list(dict.fromkeys(one.reason for one in report.unresolved))
+        shown = [cut(render.replace_unprintable(name), NAME_WIDTH) for name in names[:NAMES]]
+        more = f" and {len(names) - NAMES} more" if len(names) > NAMES else ""
+        links = count(len(report.unresolved), "link")
+        note(f"{links} to notes that are not in the source: {', '.join(shown)}{more}.")
     if report.problems:
         note(f"{count(len(report.problems), 'item')} not imported:")
         render.print_problems(report.problems)
