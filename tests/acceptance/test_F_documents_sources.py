@@ -5,11 +5,17 @@ workspace.
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from muisti import InvalidRequest, Muisti
+from muisti.model import DocumentSource
+from muisti.storage.files.documents import FileDocuments
+from muisti.storage.files.sync import sources
+from muisti.surfaces.cli.documents import COMMANDS
 from tests.acceptance.conftest import read_again
 from tests.acceptance.test_F_documents import Shelves, ids
 from tests.conftest import Opener
@@ -26,6 +32,90 @@ def disk(tmp_path: Path) -> Shelves:
 @pytest.fixture
 def memory(opened: Opener) -> Muisti:
     return opened(embedder="none")
+
+
+# -- Interrupted
+
+
+class Interrupted:
+    """Raises KeyboardInterrupt when the third document is read, as Ctrl+C would."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._read, self._reads = FileDocuments.read, 0
+        monkeypatch.setattr(FileDocuments, "read", self)
+
+    def __get__(self, documents: FileDocuments, _: object) -> Callable[..., object]:
+        return lambda *arguments: self._call(documents, *arguments)
+
+    def _call(self, documents: FileDocuments, path: str, source: DocumentSource) -> object:
+        self._reads += 1
+        if self._reads == 3:
+            raise KeyboardInterrupt
+        return self._read(documents, path, source)
+
+
+def test_F5_a_folder_whose_first_reading_is_interrupted_is_not_indexed(
+    memory: Muisti,
+    disk: Shelves,
+    tmp_path: Path,
+    opened: Opener,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sources, "BATCH_BYTES", 1)  # the first two documents are in the index
+    for number in range(5):
+        disk.write(f"docs/{number}.md", f"# Walrus {number}\n\nthe walrus in {number}\n")
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        Interrupted(patched)
+        memory.index_path(tmp_path / "docs")
+    memory.close()
+    again = opened(embedder="none")
+    assert again.list_document_sources() == []
+    assert not again.search("walrus")
+    check_sound(again)
+
+
+def test_F5_a_folder_that_was_indexed_before_stays_when_reading_is_interrupted(
+    memory: Muisti, disk: Shelves, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk.write("docs/a.md", "# Walrus\n\nthe walrus\n")
+    memory.index_path(tmp_path / "docs")
+    for number in range(5):
+        disk.write(f"docs/{number}.md", f"# Walrus {number}\n\nthe walrus in {number}\n")
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        Interrupted(patched)
+        memory.index_path(tmp_path / "docs", "handbook")
+    memory.sync()
+    assert [one.documents for one in memory.list_document_sources()] == [6]
+    check_sound(memory)
+
+
+def test_F5_forgetting_a_large_folder_takes_several_transactions(
+    memory: Muisti, disk: Shelves, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(5):
+        disk.write(f"docs/{number}.md", f"# Walrus {number}\n\nthe walrus in {number}\n")
+    memory.index_path(tmp_path / "docs")
+    monkeypatch.setattr(sources, "BATCH_BYTES", 1)
+    memory.forget_path(tmp_path / "docs")
+    assert not memory.search("walrus")
+    check_sound(memory)
+
+
+def test_F5_the_command_that_forgets_a_folder_does_not_read_it_again(
+    memory: Muisti,
+    location: Path | str,
+    disk: Shelves,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    disk.write("docs/a.md", "# Walrus\n\nthe walrus\n")
+    memory.index_path(tmp_path / "docs")
+    disk.write("docs/b.md", "# Heron\n\nthe heron\n")
+    read: list[object] = []
+    monkeypatch.setattr(FileDocuments, "read", lambda *_: read.append(1))
+    arguments = [str(tmp_path / "docs"), "--forget", "--vault", str(location)]
+    forgotten = CliRunner().invoke(COMMANDS["index"], arguments)
+    assert (forgotten.exit_code, read) == (0, []), forgotten.output
 
 
 # -- Names and trust

@@ -44,6 +44,11 @@ def make_added_event(source: DocumentSource, at: datetime) -> Event:
     return Event(EventName.DOCUMENTS_ADDED, at, data=data)
 
 
+def make_dropped_event(path: str, at: datetime) -> Event:
+    """Return the event that a source is no longer indexed."""
+    return Event(EventName.DOCUMENTS_DROPPED, at, data={"path": path})
+
+
 def find_indexed(
     path: str,
     known: Mapping[str, DocumentSource],

@@ -8,8 +8,13 @@ from functools import partial
 from typing import Any
 
 from muisti.errors import Unsupported
-from muisti.lifecycle.document_sources import find_indexed, make_added_event, update_source
-from muisti.model import DocumentSource, Event, EventName, Problem, SyncReport, VerifyReport
+from muisti.lifecycle.document_sources import (
+    find_indexed,
+    make_added_event,
+    make_dropped_event,
+    update_source,
+)
+from muisti.model import DocumentSource, Problem, SyncReport, VerifyReport
 from muisti.ports import Progress
 from muisti.ports.change_set import ChangeSet
 from muisti.ports.rows import MemoryRow, TextRow, Words
@@ -141,7 +146,7 @@ class PostgresReconciler:
             known = documents.get_named()
             workspace = [one.path for one in documents.format.list_workspace_sources()]
             wanted = find_indexed(path, known, workspace, documents.format.resolve_source)
-            event = Event(EventName.DOCUMENTS_DROPPED, self._clock.now(), data={"path": wanted})
+            event = make_dropped_event(wanted, self._clock.now())
             self._store.commit(ChangeSet(events=[event]))
             documents.update_source(known[wanted])
             return known[wanted]

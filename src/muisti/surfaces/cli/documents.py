@@ -64,7 +64,8 @@ def index(
         else:
             note("No document sources yet. Add a folder: muisti index docs/")
         return
-    with open_vault(vault, create=not forget) as memory:
+    # What is to be forgotten is not read once more.
+    with open_vault(vault, create=not forget, sync=not forget) as memory:
         if forget:
             indexed = memory.forget_path(path)
         else:

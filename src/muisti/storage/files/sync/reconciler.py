@@ -15,9 +15,14 @@ from muisti.errors import (
     VaultError,
     VaultFull,
 )
-from muisti.lifecycle.document_sources import find_indexed, make_added_event, update_source
+from muisti.lifecycle.document_sources import (
+    find_indexed,
+    make_added_event,
+    make_dropped_event,
+    update_source,
+)
 from muisti.logs import get_log
-from muisti.model import Event, EventName, Problem, SyncReport
+from muisti.model import Problem, SyncReport
 from muisti.ports import ChangeSet
 from muisti.storage.files.sync.batch import has_missing, record_missing
 from muisti.storage.files.sync.differences import TICK_NS, is_changed
@@ -325,7 +330,8 @@ class FileReconciler:
     ) -> DocumentSource:
         """Index a file or a folder from now on, and record that in the journal.
 
-        None keeps the earlier value. Raises InvalidRequest.
+        None keeps the earlier value. If the first reading is interrupted, the path is not indexed:
+        every later command would read it to the end first. Raises InvalidRequest.
         """
         with self._store.lock():
             source_path = self._documents.resolve_source(path)
@@ -334,7 +340,13 @@ class FileReconciler:
             if wanted != known:
                 event = make_added_event(wanted, self._clock.now())
                 self._store.commit(ChangeSet(events=[event]))
-            self._read_sources()
+            try:
+                self._read_sources()
+            except (KeyboardInterrupt, SystemExit):
+                if known is None:
+                    event = make_dropped_event(source_path, self._clock.now())
+                    self._store.commit(ChangeSet(events=[event]))
+                raise
             return next((one for one in self._index.sources() if one.path == wanted.path), wanted)
 
     def forget_path(self, path: str) -> DocumentSource:
@@ -343,7 +355,7 @@ class FileReconciler:
             known = {one.path: one for one in self._index.sources()}
             workspace = [one.path for one in self._documents.list_workspace_sources()]
             wanted = find_indexed(path, known, workspace, self._documents.resolve_source)
-            event = Event(EventName.DOCUMENTS_DROPPED, self._clock.now(), data={"path": wanted})
+            event = make_dropped_event(wanted, self._clock.now())
             self._store.commit(ChangeSet(events=[event]))
             self._read_sources()
             return known[wanted]

@@ -255,9 +255,14 @@ class Sources:
                 if size > BATCH_BYTES:
                     batch.write()
                     batch, size = IndexBatch(self.index, self.settings), 0
-        for path in known:
-            if path not in present:
-                batch.forget_document(path)
+        for path, (_, seen) in known.items():
+            if path in present:
+                continue
+            batch.forget_document(path)
+            size += seen.stat.size
+            if size > BATCH_BYTES:
+                batch.write()
+                batch, size = IndexBatch(self.index, self.settings), 0
         if batch.changes_rows:
             batch.write()
 
