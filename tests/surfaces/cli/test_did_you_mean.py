@@ -58,6 +58,14 @@ def test_J2_a_suggested_command_does_not_run(cli: Cli, vault: Path) -> None:
     assert not vault.exists()
 
 
+@pytest.mark.parametrize("group", ["warm", "git", "session", "core", "conversation", "model"])
+def test_J2_a_group_without_a_command_shows_its_help(cli: Cli, group: str) -> None:
+    said = cli.run(group, code=2)
+    assert said.stderr.startswith(f"Usage: muisti {group} [OPTIONS] COMMAND")
+    assert "Commands:" in said.stderr
+    assert "error:" not in said.stderr
+
+
 @pytest.fixture(name="cli")
 def make_cli(vault: Path, tmp_path: Path) -> Cli:
     return Cli(vault, tmp_path)

@@ -101,6 +101,9 @@ def _run_click() -> None:
         cli.main(prog_name="muisti", complete_var=COMPLETE_VARIABLE, standalone_mode=False)
     except click.exceptions.Exit as done:
         sys.exit(done.exit_code)
+    except click.exceptions.NoArgsIsHelpError as error:  # its message is the whole help
+        click.echo(error.message, err=True)
+        sys.exit(error.exit_code)
     except click.ClickException as error:
         from muisti.surfaces.cli.usage_errors import describe_usage_error
 
