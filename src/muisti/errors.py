@@ -141,9 +141,14 @@ class MemoryNotFound(NotFound):
     title = "Memory not found"
     next_step = "Search for it: search results include the IDs."
 
-    def __init__(self, *ids: str) -> None:
-        which = "memories have the IDs" if len(ids) > 1 else "memory has the ID"
-        super().__init__(f"no {which} {', '.join(ids)}; `muisti list` shows all memories")
+    def __init__(self, *ids: str, in_trash: bool = False) -> None:
+        names = ", ".join(ids)
+        if in_trash:
+            message = f"{names} is in the trash; `muisti restore {names}` puts it back"
+        else:
+            which = "memories have the IDs" if len(ids) > 1 else "memory has the ID"
+            message = f"no {which} {names}; `muisti list` shows all memories"
+        super().__init__(message)
         self.ids = ids
 
 

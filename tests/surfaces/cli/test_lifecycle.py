@@ -437,3 +437,15 @@ def test_J2_also_searches_another_vault_and_names_it(cli: Cli, tmp_path: Path) -
     assert "with Ansible" in cli.run("context", "team deploys", "--also", "team").stdout
     assert len(run_json(cli, "list", "--also", "team")) == 2
     assert "no memory" in cli.run("show", team[-8:], code=1).stderr
+
+
+@pytest.mark.parametrize("command", ["show", "delete", "update --title x", "touch", "related"])
+def test_J2_a_memory_in_the_trash_is_not_called_unknown(cli: Cli, command: str) -> None:
+    saved: Any = cli.json("save", "The walrus is remembered")
+    name, *options = command.split()
+    cli.run("delete", saved["id"])
+    refused = cli.run(name, saved["id"][-8:], *options, code=1)
+    assert refused.stderr == (
+        f"error: {saved['id']} is in the trash; `muisti restore {saved['id']}` puts it back\n"
+    )
+    assert "no memory has the ID 12345678" in cli.run(name, "12345678", *options, code=1).stderr

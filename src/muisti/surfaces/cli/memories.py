@@ -189,9 +189,10 @@ def show(
     The last few characters of an ID are enough, here and in every command.
     """
     with open_vault(vault) as memory, look_into(memory, also):
-        found = memory.get(resolve_id(memory, memory_id), include_deleted=include_deleted)
+        full_id = resolve_id(memory, memory_id)
+        found = memory.get(full_id, include_deleted=include_deleted)
         if found is None:
-            raise MemoryNotFound(memory_id)
+            raise MemoryNotFound(full_id)
         outdated = memory.find_outdated([found.id])
         replaced = find_replaced(memory, found)
     if as_json:
@@ -290,8 +291,8 @@ def delete(
             with suppress(MemoryNotFound):
                 sources += memory.find_source_messages(memory_id)
         missing = [memory_id for memory_id in ids if not memory.delete(memory_id, hard=hard)]
-    if missing:
-        raise MemoryNotFound(*missing)
+        if missing:
+            raise MemoryNotFound(*missing)
     if as_json:
         print_json({"deleted": ids, "hard": hard})
         return

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from muisti import logs
-from muisti.errors import redact_message
+from muisti.errors import MemoryNotFound, redact_message
 from muisti.locations import find_database
 from muisti.model.jsonable import to_jsonable
 from muisti.settings import is_foreign
@@ -51,7 +51,9 @@ def open_vault(
     kept = _find_open_vault()
     project = detect_project(Path.cwd()) if in_project else ""
     if kept is not None:
-        yield kept.view(vault, project)
+        view = kept.view(vault, project)
+        with _name_trash(view):
+            yield view
         return
     from muisti import bootstrap
 
@@ -61,8 +63,21 @@ def open_vault(
         vault, role="cli", create=create, settings=settings, project=project
     ) as memory:
         _begin(memory)
-        yield memory
+        with _name_trash(memory):
+            yield memory
     _leave_rest(memory, vault)
+
+
+@contextmanager
+def _name_trash(memory: Muisti) -> Iterator[None]:
+    """Say of a memory that is not found whether it is in the trash."""
+    try:
+        yield
+    except MemoryNotFound as error:
+        for memory_id in error.ids:
+            if memory.get(memory_id, include_deleted=True) is not None:
+                raise MemoryNotFound(memory_id, in_trash=True) from error
+        raise
 
 
 @contextmanager
