@@ -222,6 +222,21 @@ def test_K6_consent_once(clone: Path, tmp_path: Path) -> None:
     git(clone, "reset", "-q", "--hard")
 
 
+def test_K6_doctor_counts_the_trusted_vaults_that_are_there(tmp_path: Path) -> None:
+    for name in ("here", "gone"):
+        with Muisti.open(tmp_path / name, embedder="none"):
+            pass
+    assert sum("besides your own" in one for one in _list_trust_findings()) == 1
+    shutil.rmtree(tmp_path / "gone")
+    (found,) = _list_trust_findings()
+    assert found == "1 trusted vault besides your own; `muisti trust --list` lists them"
+
+
+def _list_trust_findings() -> list[str]:
+    findings = json.loads(cli("doctor", "--json").stdout)["findings"]
+    return [one["what"] for one in findings if one["area"] == "trust"]
+
+
 def test_K6_another_vault_at_the_same_path_is_not_trusted(tmp_path: Path) -> None:
     clone = plant(tmp_path)
     trust.give_consent(clone)

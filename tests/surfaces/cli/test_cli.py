@@ -321,6 +321,7 @@ def test_J2_demo_runs_and_leaves_nothing(cli: Cli, tmp_path: Path) -> None:
     assert "same results as before: yes" in said
     assert "no problems" in said
     assert list(place.iterdir()) == []
+    assert cli.json("trust", "--list") == []
 
 
 def test_K5_only_the_records_of_a_checked_model_and_a_new_vault_are_left_in_the_home(

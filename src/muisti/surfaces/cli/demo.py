@@ -5,13 +5,16 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import click
 
 from muisti.engine import Muisti
+from muisti.errors import MuistiError
 from muisti.model import SearchResult
 from muisti.surfaces.cli.render import format_count
+from muisti.trust import withdraw_consent
 
 _SAVED: tuple[dict[str, str], ...] = (
     {
@@ -61,6 +64,8 @@ def demo(keep: bool) -> None:
             click.echo(f"\nThe demo vault is in {root}")
         else:
             shutil.rmtree(folder)
+            with suppress(MuistiError):
+                withdraw_consent(root)
             click.echo("\nThe demo vault has been deleted.")
 
 

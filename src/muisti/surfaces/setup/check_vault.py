@@ -112,9 +112,10 @@ def _check_stranger(root: Path) -> Iterator[Finding]:
 
 def _check_consents() -> Iterator[Finding]:
     """Report a damaged list of trusted vaults."""
-    count = len(list_consents())
+    count = sum(os.path.lexists(consent.path) for consent in list_consents())
     if count:
-        yield Finding("trust", OK, f"{count_noun(count, 'vault', 'vaults')} besides your own")
+        vaults = count_noun(count, "trusted vault", "trusted vaults")
+        yield Finding("trust", OK, f"{vaults} besides your own; `muisti trust --list` lists them")
 
 
 def _check_folder(root: Path, *, named: bool) -> Iterator[Finding]:

@@ -126,5 +126,5 @@ def describe_status(reply: dict[str, object]) -> str:
     import time
 
     minutes = max(0, int((time.time() - float(str(reply["since"]))) // 60))
-    answered = f"{reply['answered']} requests answered"
+    answered = f"requests answered: {reply['answered']}"
     return f"running as process {reply['process']} for {minutes} min, {answered}"
