@@ -118,7 +118,7 @@ class FileSystem:
             return list(entries)
 
     def sync(self, fd: int) -> None:
-        """Write a file's bytes to the disk, past its cache where the system needs to be told."""
+        """Write a file's bytes to the disk, also past the disk's own cache where needed."""
         full = getattr(fcntl, "F_FULLFSYNC", None)  # macOS: fsync leaves them in the disk's cache
         if full is not None:
             with suppress(OSError):  # some file systems do not support it

@@ -257,7 +257,7 @@ class Settings:
     )
     session_idle_hours: float = _setting(
         24.0,
-        "Hours without use after which a session that nobody ended no longer protects its memories"
+        "Hours without use after which an active session no longer protects its memories"
         " from maintenance, and is ended with a summary when the next one starts.",
         low=0.01,
         high=876_000,

@@ -46,6 +46,7 @@ ODD_WORDS = {
     r"\bby hand\b|\bhand edits?\b": "manually, outside muisti",
     r"\bupkeep\b(?! ?\()": "maintenance",
     r"\bkind of thing\b|\bwhat there is\b": "say what it is",
+    r"\bso many (?:files?|rows?|texts?|seconds|lines|vectors|bytes)\b(?! (?:are|that))": "this many",
 }
 NAMES = re.compile(
     r"`[^`]*`|muisti upkeep|\bupkeep[-_.]\w+|\w+_upkeep|[\w./-]+\.(?:md|py|html|json|toml)|https?://\S+"

@@ -47,7 +47,7 @@ class Background(Extraction, Lifecycle):
     def run_due_maintenance(self, every: float) -> UpkeepReport | None:
         """Run maintenance, unless another process has done so in the last `every` seconds.
 
-        Returns None if it is not due. The processes of a folder do not know of each other.
+        Returns None if it is not due. The processes that use a folder do not coordinate this.
         Raises InvalidRequest.
         """
         if not isinstance(every, int | float) or not every >= 0:
@@ -64,7 +64,7 @@ class Background(Extraction, Lifecycle):
         return report
 
     def retry_given_up(self) -> int:
-        """Let everything that failed too often be tried again, and return how much it is.
+        """Retry everything that was given up after repeated failures, and return how much.
 
         `problems` lists it. Only a database gives something up.
         """

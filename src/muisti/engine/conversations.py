@@ -177,7 +177,7 @@ class Conversations(Embedding):
     def assign_conversation(
         self, conversation: str, *, project: str | None = None, user: str | None = None
     ) -> Conversation:
-        """Give a conversation that belongs to nobody a project, a user or both.
+        """Assign a project, a user or both to a conversation that has neither.
 
         For conversations that were written without them: until then only unscoped searches and
         the session of the same name find their messages. Raises ConversationNotFound,

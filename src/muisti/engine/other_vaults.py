@@ -44,7 +44,7 @@ class OtherVaults:
         self._left_out = threading.local()
 
     def ask(self, question: Callable[[Search], R]) -> tuple[list[tuple[Search, R]], list[str]]:
-        """Return what each vault answers, and for those that cannot the reason, with its name."""
+        """Return the result of each vault, and the reason for each that failed, with its name."""
         answers = []
         problems = []
         for location in () if getattr(self._left_out, "now", False) else self.locations:
@@ -57,7 +57,7 @@ class OtherVaults:
         return answers, problems
 
     def read(self, question: Callable[[Search], R]) -> list[tuple[Search, R]]:
-        """Return what each vault answers, and log once which cannot: a list has no `degraded`."""
+        """Return the result of each vault, and log failures once: a list has no `degraded`."""
         answers, problems = self.ask(question)
         for problem in problems:
             if problem not in self._reported:

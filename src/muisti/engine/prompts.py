@@ -28,7 +28,7 @@ class Prompts(Search):
         """Return core memory and the best memories as one block for a prompt, fenced as data.
 
         Weak matches are left out. Standing instructions and preferences that bear on the query have
-        a section of their own, though no word matches. It has at most `budget` tokens. Outdated
+        their own section, even if no word matches. It has at most `budget` tokens. Outdated
         memories are left out unless `include_outdated`; then they are marked. A broken file of core
         memory is left out and named. Raises InvalidRequest if core memory alone does not fit.
         """

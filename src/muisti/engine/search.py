@@ -350,7 +350,7 @@ class Search(Runtime):
     ) -> Listed[Memory]:
         """Return memories with any, or all, of these keywords. Raises InvalidRequest.
 
-        `keywords=` or `tags=` beside them are a filter: a memory must have all of those.
+        `keywords=` or `tags=` in addition are a filter: a memory must have all of those.
         """
         reject_source(options)
         if keywords is None:  # they were given by name

@@ -156,7 +156,7 @@ class CountedStream:
         self._source = source
 
     def read(self, size: int = -1) -> bytes:
-        """Return so many bytes, or fewer at the end."""
+        """Return this many bytes, or fewer at the end."""
         data = self._stream.read(size)
         self._source.count_read(len(data))
         return data

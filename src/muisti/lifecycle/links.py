@@ -119,7 +119,7 @@ def list_links(services: Services, memory_id: str) -> list[Link]:
 
 
 def build_graph(services: Services, memory_id: str, depth: int = 1) -> Graph:
-    """Return the memories within so many links, in both directions.
+    """Return the memories within `depth` links, in both directions.
 
     Raises MemoryNotFound, InvalidRequest.
     """

@@ -1,4 +1,4 @@
-"""Names of arguments that are accepted beside the names of the fields (spec 0, and other tools)."""
+"""Names of arguments that are accepted besides those of the fields (spec 0, other tools)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Other answers about memories than search results: short forms, explanations, history, graphs."""
+"""Results other than those of a search: short forms, explanations, history, graphs."""
 
 from __future__ import annotations
 

@@ -139,7 +139,7 @@ class UpkeepReport:
     """The size of all memories before the run."""
     limit_bytes: int = 0
     ended_sessions: tuple[Session, ...] = ()
-    """Sessions that nobody had ended, and nobody used any more."""
+    """Active sessions that were no longer used."""
 
 
 @dataclass(frozen=True, slots=True)

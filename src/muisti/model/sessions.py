@@ -40,7 +40,7 @@ class Session:
         return f"<Session {self.id} {self.status}{project}{user} {self.started_at:%Y-%m-%d %H:%M}>"
 
     def is_used(self, now: datetime, hours: float) -> bool:
-        """Return whether it is active and was used within so many hours.
+        """Return whether it is active and was used within this many hours.
 
         A last use that is further ahead than that came from a wrong clock.
         """

@@ -37,7 +37,7 @@ def make_link_key(name: str) -> str:
 
 
 def list_names(memory: Memory) -> list[str]:
-    """Return what wikilinks may call a memory beside its ID: title, aliases, file name."""
+    """Return what wikilinks may call a memory besides its ID: title, aliases, file name."""
     names = [memory.title, *memory.aliases]
     if memory.file_path:
         names.append(memory.file_path.rpartition("/")[2])

@@ -206,7 +206,7 @@ class MemoryReader(Protocol):
         ...
 
     def active_sessions(self, project: str | None = None, user: str | None = None) -> list[Session]:
-        """Return the sessions of a project and a user that nobody ended, the oldest first."""
+        """Return the active sessions of a project and a user, the oldest first."""
         ...
 
     def find_session_scopes(self, session_id: str) -> list[tuple[str, str]]:
@@ -360,7 +360,7 @@ class Statistics(Protocol):
         ...
 
     def find_long_sessions(self, length: int, among: Sequence[str] | None = None) -> list[str]:
-        """Return the sessions whose memories may have so many characters together.
+        """Return the sessions whose memories may have this many characters together.
 
         Memories that a session reinforced count too. A few may have less; none is left out.
         Among: only these sessions; None: all, which reads every memory of a session.

@@ -100,7 +100,7 @@ class ExtractionQueue(Protocol):
     def postpone(self, exchange_id: str, error: str, pause: float, *, counts: bool) -> bool:
         """Give an exchange back that could not be processed; return False if that is not possible.
 
-        A shared queue offers it again after so many seconds, and longer after each failure that
+        A shared queue offers it again after this many seconds, and longer after each failure that
         counts; after several of them it is given up, which `Store.problems` reports.
         """
         ...

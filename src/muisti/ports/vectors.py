@@ -165,11 +165,11 @@ class Centre(NamedTuple):
     mean: bytes
     """32-bit floats."""
     vector_count: int
-    """Of how many vectors it is the mean."""
+    """The number of vectors that it is the mean of."""
 
 
 FEWEST_COMPARED, MOST_COMPARED, COMPARED_SHARE = 500, 4000, 32
-"""Of so many vectors one is compared exactly, within these bounds."""
+"""One in this many vectors is compared exactly, within these bounds."""
 
 
 def count_compared(vectors: int, limit: int) -> int:
@@ -217,7 +217,7 @@ class VectorIndex(Protocol):
         ...
 
     def read_all(self, space: Space, limit: int) -> Iterator[list[Embedded]]:
-        """Yield the vectors of all texts that have all theirs, so many texts at a time."""
+        """Yield the vectors of all texts that have all theirs, this many texts at a time."""
         ...
 
     def get_centre(self, space: Space) -> Centre | None:
@@ -249,7 +249,7 @@ class VectorIndex(Protocol):
     def postpone(self, space: Space, ids: Sequence[str], error: str, pause: float) -> None:
         """Release texts that the model cannot embed.
 
-        They are tried again after so many seconds, and longer after each failure. After several
+        They are tried again after this many seconds, and longer after each failure. After several
         failures they are given up, which `Store.problems` reports.
         """
         ...

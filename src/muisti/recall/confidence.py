@@ -39,11 +39,11 @@ class Constants(NamedTuple):
     """The constants of one kind of search. A weight is 0 where its number is not available."""
 
     topic: Sequence[float]
-    """Of the numbers of `describe_topic`."""
+    """Weights of the numbers of `describe_topic`."""
     meaning: Sequence[float]
-    """Of the numbers of `describe_meaning`. Empty without vectors."""
+    """Weights of the numbers of `describe_meaning`. Empty without vectors."""
     first: Sequence[float]
-    """Of the numbers of `describe_answer`, for the first result."""
+    """Weights of the numbers of `describe_answer`, for the first result."""
     further: Sequence[float]
     """The same for further results: most are wrong whatever speaks for them."""
     floor: float

@@ -66,7 +66,7 @@ VAGUE = 0.3
 LENIENT_DAYS = 5.0
 """Days outside the named time that reduce the score to a third: people report later."""
 HALF_LIFE_DAYS = 30.0
-"""Of recency."""
+"""The half-life of recency."""
 DAY = 86_400.0
 """In seconds."""
 

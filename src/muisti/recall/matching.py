@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 K1 = 1.2
 """The constant of BM25 that limits the weight of one word."""
 FIELD_WEIGHTS = (3.0, 2.0, 1.0)
-"""Of title, labels and body, in BM25 and in counting occurrences."""
+"""The weights of title, labels and body, in BM25 and in counting occurrences."""
 
 
 class Matched(NamedTuple):

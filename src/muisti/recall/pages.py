@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from muisti.recall.query import ParsedQuery
 
 GROWTH = 4
-"""Each page is ranked from a pool that is so many times larger than the one before."""
+"""Each page is ranked from a pool that is this many times larger than the one before."""
 
 
 class Hit(NamedTuple):

@@ -15,7 +15,7 @@ from muisti.text.tokens import split_words, tokenize
 SELF = 3.0
 """Gain of the user's own messages. High, because assistants write long texts about everything."""
 MOST_PARTS = 4
-"""So many words, or parts between hyphens, of a name are looked for."""
+"""This many words, or parts between hyphens, of a name are looked for."""
 NAMED = 1.25
 """Gain of messages of the person that the query names."""
 _NAME = r"[^\W\d_][\w.'’-]{0,30}"

@@ -23,7 +23,7 @@ LONG_BATCH = 30_000
 OVERHEAD = 30
 """Characters that each text counts more than it has."""
 SAVING = 10
-"""Saving many memories takes about one part in so many of the time; embedding takes the rest."""
+"""Saving many memories takes one part in this many of the time; embedding takes the rest."""
 
 
 def lower_priority() -> None:

@@ -208,7 +208,7 @@ def make_session_break(services: Services, conversation: str) -> Message:
 
 
 def assign(services: Services, conversation: str, project: str, user: str) -> Conversation:
-    """Give the messages of a conversation that belong to nobody a project and a user.
+    """Assign a project and a user to the messages of a conversation that have neither.
 
     Raises ConversationNotFound, and InvalidRequest if it belongs to others.
     """

@@ -21,7 +21,7 @@ _LISTS = tuple(
 
 
 class SaveOptions(TypedDict, total=False):
-    """The fields of a new memory beside its content. Missing ones are derived."""
+    """The fields of a new memory other than its content. Missing ones are derived."""
 
     title: str | None
     aliases: Sequence[str]

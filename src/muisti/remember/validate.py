@@ -176,7 +176,7 @@ def validate_user(user: str) -> str:
 
 
 def validate_line(field: str, text: str, most: int) -> str:
-    """Return a text of one line and at most so many characters. Raises InvalidMemory."""
+    """Return a text of one line and at most `most` characters. Raises InvalidMemory."""
     if not isinstance(text, str):
         raise InvalidMemory(field, text, "must be a text")
     for char in "" if text.isprintable() else text:

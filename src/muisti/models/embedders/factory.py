@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("muisti")
 MOST_HURRIED = 2
-"""After so many short waits, a server that does not reply counts as one that is down."""
+"""After this many short waits, a server that does not reply counts as one that is down."""
 
 
 def make_embedder(

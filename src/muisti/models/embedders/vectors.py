@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 ROUNDING = 1e-5
-"""By so much the square of the length of a unit vector may differ from 1."""
+"""By this much the square of the length of a unit vector may differ from 1."""
 
 
 def validate_vectors(rows: object, count: int, dimensions: int | None, source: str) -> Matrix:

@@ -11,7 +11,7 @@ from muisti.models.http.json_client import JsonClient
 from muisti.models.http.purpose import EXTRACTOR, ExtractorRefused
 
 MAX_TOKENS = 4096
-"""Of a response. Twenty memories need a quarter; some models reason first."""
+"""Tokens of a response. Twenty memories need a quarter; some models reason first."""
 LARGEST_RESPONSE = 2 * 1024 * 1024
 """Bytes of a response."""
 

@@ -182,7 +182,7 @@ class Ticket:
         return []
 
     def is_younger_than(self, seconds: float, name: str) -> bool:
-        """Return whether a ticket was written less than so many seconds before this one."""
+        """Return whether a ticket was written less than this many seconds before this one."""
         before, _, _ = name.partition("-")
         return before.isdecimal() and self._arrived - int(before) < seconds * 1e9
 
@@ -250,7 +250,7 @@ class FairLock:
         self._waiting: deque[tuple[int, threading.Lock]] = deque()
 
     def acquire(self, timeout: float) -> bool:
-        """Wait for so many seconds. Return whether this thread holds the lock now."""
+        """Wait for this many seconds. Return whether this thread holds the lock now."""
         me = threading.get_ident()
         with self._guard:
             if self._owner in (None, me):

@@ -80,7 +80,7 @@ class FileStore(FileRemoval):
         self._preparing = threading.Lock()
         self._full: VaultFull | None = None
         self.catch_up: Callable[[float | None], object] = lambda _: None
-        """Set by the reconciler: update a stale index, waiting so many seconds for the lock."""
+        """Set by the reconciler: update a stale index, waiting this many seconds for the lock."""
 
     # -- The index
 

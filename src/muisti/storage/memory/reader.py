@@ -164,7 +164,7 @@ class MemoryReading:
         return found[:limit]
 
     def active_sessions(self, project: str | None = None, user: str | None = None) -> list[Session]:
-        """Return the sessions of a project and a user that nobody ended, the oldest first."""
+        """Return the active sessions of a project and a user, the oldest first."""
         found = [
             session
             for session in self.view().tables.sessions.values()

@@ -43,7 +43,7 @@ class MemoryStatistics:
         )
 
     def find_long_sessions(self, length: int, among: Sequence[str] | None = None) -> list[str]:
-        """Return the sessions whose memories may have so many characters together."""
+        """Return the sessions whose memories may have this many characters together."""
         view = self.view()
         alive = {
             entry.memory.id: entry.memory

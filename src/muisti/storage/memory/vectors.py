@@ -81,7 +81,7 @@ class MemoryVectors(UnclaimedVectors):
             promote_complete_space(tables)
 
     def read_all(self, space: Space, limit: int) -> Iterator[list[Embedded]]:
-        """Yield the vectors of all texts that have all theirs, so many texts at a time."""
+        """Yield the vectors of all texts that have all theirs, this many texts at a time."""
         tables = self._database.tables
         known = _find(tables, space.identity)
         texts = list(known.vectors.items()) if known is not None else []

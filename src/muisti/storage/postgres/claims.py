@@ -23,7 +23,7 @@ LEASE = 60.0
 MAINTENANCE_LEASE = 900.0
 """The same for maintenance, which is not renewed: if it runs twice, nothing is done twice."""
 MOST_ATTEMPTS = 5
-"""After so many attempts that failed, or whose process was killed, something is given up."""
+"""After this many attempts that failed, or whose process was killed, something is given up."""
 LONGEST_PAUSE = 3600.0
 """Seconds. Pauses between attempts double up to this."""
 MOST_ERROR = 300
@@ -167,7 +167,7 @@ class SharedWork:
         self._db = database
 
     def begin_maintenance(self, every: float) -> bool:
-        """Claim maintenance, unless a process runs it or has run it in the last so many seconds."""
+        """Claim maintenance, unless a process runs it or ran it in the last `every` seconds."""
         sql = """INSERT INTO maintenance AS m (claimed_by, claimed_until, started_at, complete)
                  VALUES (%s, now() + make_interval(secs => %s), now(), false)
                  ON CONFLICT (tenant) DO UPDATE SET claimed_by = excluded.claimed_by,

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from muisti.storage.postgres.index import PostgresIndex
 
 REACH = 4
-"""So many neighbours before and after each hit are read: two of it, and two of those."""
+"""This many neighbours before and after each hit are read: two of it, and two of those."""
 MICROSECONDS = 1_000_000
 ABSENT = -1
 """The number of a missing neighbour."""

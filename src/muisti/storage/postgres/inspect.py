@@ -24,7 +24,7 @@ NEEDED = ["SELECT", "INSERT", "UPDATE", "DELETE"]
 
 
 class ServerState(NamedTuple):
-    """What `muisti doctor` has to know of a database."""
+    """What `muisti doctor` needs to know about a database."""
 
     address: str
     """Without password."""

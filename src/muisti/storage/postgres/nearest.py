@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 MOST = 0.9
 """If fewer of the nearest vectors match the filter, it is applied before they are chosen."""
 EXACTLY = 4
-"""So many times `limit` texts are compared by whole vectors, after all were by their codes."""
+"""This many times `limit` texts are compared by whole vectors, after all were by their codes."""
 SPARE = 5
-"""So many times fewer are read beyond that: some are as near as the last one."""
+"""This many times fewer are read beyond that: some are as near as the last one."""
 Array = NDArray[Any]
 
 
@@ -111,7 +111,7 @@ class NearestVectors:
         return self._compare_exactly(self._read_all())
 
     def find_matching(self, where: Filter) -> Near:
-        """Return the nearest texts that match a filter: at least `limit`, if there are so many."""
+        """Return the nearest texts that match a filter: at least `limit`, if there are enough."""
         with self._db.read_transaction() as db:
             condition, values = build_condition(db, where, self._db.salience)
             # Most filters match most texts: find the nearest first, then apply the filter.

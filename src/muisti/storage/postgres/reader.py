@@ -199,7 +199,7 @@ class PostgresReader:
         return [decode_session(row) for row in rows]
 
     def active_sessions(self, project: str | None = None, user: str | None = None) -> list[Session]:
-        """Return the sessions of a project and a user that nobody ended, the oldest first."""
+        """Return the active sessions of a project and a user, the oldest first."""
         sql = f"{_SESSIONS} AND status = 'active' ORDER BY started_at, id"
         with self._db.read_transaction() as db:
             return [decode_session(row) for row in fetch(db, sql, (project, project, user, user))]

@@ -27,19 +27,19 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("muisti")
 LEAST_BYTES = 256 * 2**20
-"""Tables may have so many, whatever the machine has."""
+"""Bytes that tables may always use, however small the machine's memory is."""
 BYTES_OF_A_TEXT = 1300
-"""About so many a table has, with a vector of 384 dimensions."""
+"""Bytes of a table for each text, with a vector of 384 dimensions."""
 SMALL = 300
-"""The table of a vault with at most so many texts is made by the search that needs it."""
+"""The table of a vault with at most this many texts is made by the search that needs it."""
 MAX_RECENT = 2000
 """With more changed rows, reading them takes longer than a search without a table."""
 DUE, DUE_SHARE = 500, 0.05
-"""A table is made again once so many rows changed, or this share if that is more."""
+"""A table is made again once this many rows changed, or this share if that is more."""
 MOST_LOOKS = 5
-"""So often a search looks again if others read changes meanwhile; then it does without."""
+"""How often a search retries if other threads read changes; then it does without a table."""
 MAX_DISAGREEMENTS = 20
-"""So often a table may disagree with the database before it is made again."""
+"""How often a table may disagree with the database before it is made again."""
 _STATE = "SELECT pg_current_snapshot()::text, (SELECT space FROM spaces WHERE serving)"
 _CHANGES = f"""
 SELECT pg_current_snapshot()::text, (SELECT space FROM spaces WHERE serving),

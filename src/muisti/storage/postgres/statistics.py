@@ -47,7 +47,7 @@ class PostgresStatistics:
             )
 
     def find_long_sessions(self, length: int, among: Sequence[str] | None = None) -> list[str]:
-        """Return the sessions whose memories may have so many characters together."""
+        """Return the sessions whose memories may have this many characters together."""
         condition = "IS NOT NULL" if among is None else "= ANY(%s)"
         values = [] if among is None else 2 * [list(among)]
         sql = f"""SELECT s.session_id FROM (

@@ -19,7 +19,7 @@ DELETED, GLOBAL, SESSION, MESSAGE, DOCUMENT, NO_WORDS, REPLACED = 1, 2, 4, 8, 16
 """The flags of a row: in the trash; of the tier global or session; a message or a section; not in
 the word index; another memory supersedes it."""
 SLICE = 200_000
-"""About so many postings are sorted and written at a time."""
+"""About this many postings are sorted and written at a time."""
 MAX_COUNT = 255
 """Larger weighted counts of a word in a text make no difference to bm25."""
 

@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from muisti.storage.snapshot.table import Places, Scores, SearchTable
 
 BLOCK = 16_384
-"""So many vectors are compared at a time."""
+"""This many vectors are compared at a time."""
 SAMPLE = 16
-"""Of so many vectors one is counted to find out how near the nearest are."""
+"""One in this many vectors is sampled to estimate how near the nearest are."""
 SURE = 5
-"""So many standard deviations more of the sample are looked at than expected."""
+"""This many standard deviations more of the sample are looked at than expected."""
 PART = 1000
-"""Of so many vectors the products are computed at a time."""
+"""The products of this many vectors are computed at a time."""
 EXACT = 4
-"""So many times `limit` vectors are compared exactly."""
+"""This many times `limit` vectors are compared exactly."""
 
 
 class Near(NamedTuple):
@@ -198,7 +198,7 @@ def compute_cosines(table: SearchTable, places: Places, query: Vector) -> Scores
         ends = counts.cumsum()
         total = int(ends[-1])
         if total > len(table.columns["vector_text"]) or counts.min() < 0:
-            raise ValueError("there are not so many vectors")
+            raise ValueError("there are fewer vectors")
         ends -= counts
         chosen = begin
         if total > len(having):  # some have several pieces

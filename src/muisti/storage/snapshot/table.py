@@ -36,11 +36,11 @@ if TYPE_CHECKING:
 B = 0.75
 """The constant of bm25 for the length of a text."""
 MAX_RANGES = 1000
-"""For so many words it is kept where their postings are."""
+"""The places of the postings are cached for this many words."""
 FEW = 8
-"""Up to so many postings for each text, all are looked at; in more of them, texts are sought."""
+"""Up to this many postings for each text are scanned; more are searched for the texts."""
 MOST_NAMES = 10_000
-"""Of more speakers the names are not kept in memory."""
+"""With more speakers, their names are not kept in memory."""
 Places = NDArray[np.int64]
 Scores = NDArray[np.float64]
 

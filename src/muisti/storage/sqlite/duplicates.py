@@ -34,7 +34,7 @@ class _Row(NamedTuple):
 
 
 _ALL_BITS = 64
-"""Each simhash differs in at most so many bits from another."""
+"""Each simhash differs in at most this many bits from another one."""
 _UNREAD, _MEMORY, _OTHER = 0, 1, 2
 """Whether a row was read, and whether it is a memory that is not in the trash."""
 
@@ -139,7 +139,7 @@ class KnownRows:
 _MOST_ROWS = 20_000
 """About 5 MB. Simhashes are kept of all rows: 9 bytes each."""
 _SCANNED = 8
-"""Reading a row takes about so many times as long as reading a simhash in a scan of all."""
+"""Reading a row takes about this many times as long as reading a simhash in a scan of all."""
 
 
 class SqliteDuplicates:

@@ -213,7 +213,7 @@ class SqliteReader:
         return [decode_session(row) for row in rows]
 
     def active_sessions(self, project: str | None = None, user: str | None = None) -> list[Session]:
-        """Return the sessions of a project and a user that nobody ended, the oldest first."""
+        """Return the active sessions of a project and a user, the oldest first."""
         sql = """SELECT * FROM sessions WHERE status = 'active'
                  AND (?1 IS NULL OR project = ?1) AND (?2 IS NULL OR user = ?2)
                  ORDER BY started_at, id"""

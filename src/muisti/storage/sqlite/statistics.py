@@ -54,7 +54,7 @@ class SqliteStatistics:
             )
 
     def find_long_sessions(self, length: int, among: Sequence[str] | None = None) -> list[str]:
-        """Return the sessions whose memories may have so many characters together."""
+        """Return the sessions whose memories may have this many characters together."""
         condition, values = "IS NOT NULL", []
         if among is not None:
             condition, values = "IN (SELECT value FROM json_each(?))", 2 * [to_json(among)]

@@ -68,7 +68,7 @@ class SqliteVectors(UnclaimedVectors):
         return Centre(*rows[0]) if rows else None
 
     def read_all(self, space: Space, limit: int) -> Iterator[list[Embedded]]:
-        """Yield the vectors of all texts that have all theirs, so many texts at a time."""
+        """Yield the vectors of all texts that have all theirs, this many texts at a time."""
         from muisti.storage.vector_codes import decode_embedded  # numpy
 
         sql = """SELECT m.n, m.id, m.source_hash FROM embedded e JOIN entries m USING (n)

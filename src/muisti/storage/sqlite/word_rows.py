@@ -24,16 +24,16 @@ if TYPE_CHECKING:
     from muisti.storage.sqlite.connect import Database
 
 MOST_ROWS = 20_000
-"""So many changed rows are kept, about 15 MB. With more, the word index is read."""
+"""This many changed rows are kept, about 15 MB. With more, the word index is read."""
 READ_AT_ONCE = 300
-"""So many rows may be read for one new memory; more only for a batch, or if a few are new."""
+"""This many rows may be read for one new memory; more only for a batch, or if a few are new."""
 DUE, DUE_SHARE = 1000, 0.25
-"""A snapshot is built once so many memories were saved that could not use this, or this share of
+"""A snapshot is built once this many memories were saved that could not use this, or this share of
 all texts if that is more. Searches need newer ones and say so themselves; during a bulk load there
 may be none, and a snapshot for every few thousand texts takes longer than saving them.
 """
 _FIRST = 3
-"""Importing numpy takes longer than reading the word index so many times."""
+"""Importing numpy takes longer than reading the word index this many times."""
 
 
 class WordRows:

@@ -44,7 +44,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One thing that was done, or would be."""
+    """One change that was made, or would be."""
 
     action: Literal["write", "update", "remove", "take", "new", "conflict", "problem"]
     file: str

@@ -42,9 +42,9 @@ SNIPPET_LINES = 2
 NARROW = 60
 """With fewer columns, a table has no room for titles: each memory gets two lines instead."""
 WIDE = 100
-"""With so many columns, a list has room for a project that all memories share."""
+"""With this many columns, a list has room for a project that all memories share."""
 WIDEST = 120
-"""With so many columns, a list has room for salience and recalls."""
+"""With this many columns, a list has room for salience and recalls."""
 SEPARATOR = " · "
 _SENTENCE_ENDS = '.!?。！？:：)”"'
 
@@ -59,7 +59,7 @@ def count_screen_lines() -> int | None:
 
 
 def cut(text: str, width: int) -> str:
-    """Return what fits into so many columns, between words if possible."""
+    """Return what fits into this many columns, between words if possible."""
     if plain.is_narrow(text):
         if len(text) <= width:
             return text
@@ -178,7 +178,7 @@ def _print_lines(lines: Sequence[Line], console: Console | None, words: str = ""
 
 
 def wrap(text: str, width: int, most: int) -> list[str]:
-    """Return at most so many lines; the last one ends with … if there are more."""
+    """Return at most this many lines; the last one ends with … if there are more."""
     lines = plain.wrap_narrow(text, width) if plain.is_narrow(text) else None
     if lines is None:
         from rich.text import Text

@@ -93,7 +93,7 @@ def is_relevant(
 
 
 def is_specific(prompt: str, significant_words: int) -> bool:
-    """Return whether a prompt with so many significant words is worth a search."""
+    """Return whether a prompt with this many significant words is worth a search."""
     return significant_words >= (1 if is_question(prompt) else MIN_WORDS)
 
 

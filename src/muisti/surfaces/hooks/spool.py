@@ -220,7 +220,7 @@ def get_tool_calls(agent: str, session: str) -> int:
 
 
 def delete_old_files(days: float) -> None:
-    """Delete entries and files of sessions that were not changed for so many days."""
+    """Delete entries and files of sessions that were not changed for this many days."""
     before = time.time() - days * 86_400
     for folder in (get_state_folder() / "sessions", get_spool_folder()):
         with suppress(OSError):

@@ -357,7 +357,7 @@ def format_link(link: Link) -> str:
 
 
 def truncate(text: str, tokens: int) -> str:
-    """Return the start of a text, at most so many tokens by the estimate of `count_tokens`."""
+    """Return the start of a text, at most this many tokens by the estimate of `count_tokens`."""
     left = tokens * 4
     for index, char in enumerate(text):
         left -= 1 if char.isascii() else 4

@@ -202,7 +202,7 @@ def get_months(year: int, month: int, count: int = 1) -> Span:
 
 
 def go_back(now: datetime, count: int, unit: str) -> datetime:
-    """Return the start of the day so many days, weeks, months, quarters or years ago."""
+    """Return the start of the day that was a number of days, weeks, months … ago."""
     midnight = get_days(now, 0)[0]
     if unit in MONTHS_IN:
         return add_months(midnight, -count * MONTHS_IN[unit])
@@ -303,7 +303,7 @@ def make_yearly_days(month: int, day: int, around: int = 0, count: int = 1) -> O
 def make_yearly_weekday(month: int, weekday: int, nth: int, after: int = 0) -> OfYear:
     """Return the function for the nth such day of the week in a month, -1 for the last.
 
-    After: so many days later.
+    After: how many days later.
     """
     return lambda year: get_days(get_nth_weekday(get_months(year, month), weekday, nth)[0], after)
 

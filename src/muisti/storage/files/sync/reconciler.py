@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from muisti.storage.sync_state import IndexState, SeenFile
 
 MANY_FILES = 10_000
-"""From so many files on, an index that is empty is built in one go. That is faster, the more the
+"""From this many files on, an index that is empty is built in one go. That is faster, the more the
 larger it is, but what was done is lost if it is stopped.
 """
 NOT_UTF8 = "\ufffd"

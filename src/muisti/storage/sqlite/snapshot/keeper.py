@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 MAX_RECENT = 2000
 """With more changed rows, reading them takes longer than a search without a snapshot."""
 DUE, DUE_SHARE = 500, 0.05
-"""A snapshot is built again once so many rows changed, or this share if that is more."""
+"""A snapshot is built again once this many rows changed, or this share if that is more."""
 MAX_DISAGREEMENTS = 20
-"""So often a table may disagree with the index before it is built again."""
+"""How often a table may disagree with the index before it is built again."""
 SMALL = 300
-"""An index with at most so many rows needs no snapshot: all rows are read."""
+"""An index with at most this many rows needs no snapshot: all rows are read."""
 PATTERN = "snapshot-*.bin"
 
 

@@ -73,7 +73,7 @@ def get_conversation(
     responses=document_errors("item", "write", "body"),
 )
 def assign_conversation(memory: MemoryDep, conversation: Id, body: Assignment) -> Conversation:
-    """Give a conversation that belongs to nobody a project or a user."""
+    """Assign a project or a user to a conversation that has neither."""
     assigned = memory.assign_conversation(conversation, project=body.project, user=body.user)
     return Conversation.model_validate(assigned)
 
