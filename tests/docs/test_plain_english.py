@@ -40,6 +40,7 @@ ODD_WORDS = {
     r"\battic\b": "trash, archive",
     r"(?<!small )\btalks?\b": "conversation",
     r"\bis dear\b": "is expensive",
+    r"\bsays? the same\b": "is a duplicate",
     r"\bshel(?:f|ves)\b": "document source",
     r"(?<!there )(?<!and )\bis no (?!longer|such|other|more|error|nearer)\w+": "is not a …",
     r"\bput away\b": "archived, moved",

@@ -149,7 +149,7 @@ class Maintenance(Search):
         dry_run: bool = False,
         progress: Progress | None = None,
     ) -> list[DuplicatePair]:
-        """Merge stored memories that say the same, and return the pairs that were merged.
+        """Merge duplicates among stored memories, and return the pairs that were merged.
 
         They are compared as new memories are with stored ones, within one scope. The older one
         stays and gets keywords, links and sessions of the other, which goes to the trash; `unmerge`

@@ -31,7 +31,7 @@ class VerifyReport:
 
 @dataclass(frozen=True, slots=True)
 class DuplicatePair:
-    """Two stored memories that say the same."""
+    """Two stored memories that are duplicates."""
 
     kept: Memory
     """The older one, which stays."""

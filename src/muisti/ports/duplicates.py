@@ -1,4 +1,4 @@
-"""Finds memories that say the same as a new one."""
+"""Finds duplicates of a new memory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class DuplicateFinder(Protocol):
-    """Finds existing memories in the scope of a new one that may say the same.
+    """Finds existing memories in the scope of a new one that may be duplicates.
 
     Deleted memories are ignored. The cost must not grow with the size of the store.
     """

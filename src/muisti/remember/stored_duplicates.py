@@ -1,4 +1,4 @@
-"""Find stored memories that say the same, as after a merge of two clones, and merge them."""
+"""Find duplicates among stored memories, as after a merge of two clones, and merge them."""
 
 from __future__ import annotations
 

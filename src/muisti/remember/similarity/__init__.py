@@ -1,1 +1,1 @@
-"""Whether two texts say the same or contradict each other. Pure rules over words."""
+"""Whether two texts mean the same or contradict each other. Pure rules over words."""

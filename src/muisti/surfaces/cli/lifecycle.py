@@ -70,7 +70,7 @@ def unmerge(memory_id: str, vault: str | None, as_json: bool) -> None:
 @click.option("--yes", "-y", is_flag=True, help="Skip the confirmation.")
 @common_options
 def dedupe(project: str | None, dry_run: bool, yes: bool, vault: str | None, as_json: bool) -> None:
-    """Merge memories that say the same.
+    """Merge duplicates among stored memories.
 
     For example after merging two clones of a vault, or after two imports. Shows the pairs and asks.
     The older memory stays; the other one goes to the trash. `muisti unmerge ID` undoes a merge.
