@@ -21,7 +21,10 @@ from ruamel.yaml import YAML
 
 ROOT = Path(__file__).parents[2]
 CHAT_BOT = ROOT / "docs" / "chat-bot.md"
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
 
 
 def _blocks(page: Path, language: str) -> list[str]:
@@ -84,9 +87,20 @@ def test_readme_shows_the_two_commands() -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page: Path) -> None:
-    for target in re.findall(r"\]\(([^)#]+)\)", page.read_text("utf-8")):
-        if "://" not in target:
-            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+    text = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+    for link, anchor in re.findall(r"\]\(([^)#\s]*)(?:#([^)\s]+))?\)", text):
+        if "://" in link:
+            continue
+        target = page.parent / link if link else page
+        assert target.exists(), f"{page.name} links to {link}"
+        if anchor and target.suffix == ".md":
+            assert anchor in _anchors(target), f"{page.name} links to {link}#{anchor}"
+
+
+def _anchors(page: Path) -> set[str]:
+    """Return the anchors that GitHub gives to the headings of a page."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text("utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-") for heading in headings}
 
 
 @pytest.mark.exhaustive
