@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from muisti import bootstrap
-from tests.surfaces.warm.conftest import MAIN, TEXTS, World, find_processes, wait_for
+from tests.surfaces.warm.conftest import PATIENT, TEXTS, World, find_processes, wait_for
 
 OPTIONS: tuple[list[str], ...] = (
     ["which database"],
@@ -41,11 +41,16 @@ OPTIONS: tuple[list[str], ...] = (
 )
 
 
+@pytest.fixture(autouse=True)
+def _is_patient(world: World) -> None:
+    world.code = PATIENT
+
+
 def run_on_terminal(vault: Path, query: str, **variables: str) -> bytes:
     """All that `muisti search` writes to a terminal of 64 columns and 12 lines."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 12, 64, 0, 0))
-    command = [sys.executable, "-P", "-c", MAIN, "search", "--vault", str(vault), query]
+    command = [sys.executable, "-P", "-c", PATIENT, "search", "--vault", str(vault), query]
     environment = {**os.environ, "TERM": "xterm-256color", **variables}
     process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment)
     os.close(theirs)
@@ -198,7 +203,7 @@ def test_what_is_tested_is_in_the_vault(world: World) -> None:
 
 def run_hook(world: World, prompt: str, session: str, **variables: str) -> bytes:
     said = {"session_id": session, "cwd": "/", "prompt": prompt}
-    command = [sys.executable, "-P", "-c", MAIN]
+    command = [sys.executable, "-P", "-c", PATIENT]
     command += ["hook", "UserPromptSubmit", "--vault", str(world.vault)]
     done = subprocess.run(
         command,
