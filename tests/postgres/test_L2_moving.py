@@ -395,6 +395,37 @@ def test_L2_what_is_forgotten_between_two_attempts_is_not_pushed(
     assert read_tree(tmp_path / "copy") == read_tree(vault)
 
 
+@pytest.mark.parametrize("same", [False, True])
+@pytest.mark.parametrize("first", [False, True])
+def test_L2_of_two_pushes_at_once_one_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, same: bool, first: bool
+) -> None:
+    """The second one completes before or after the first one begins, which has written nothing."""
+    for name in ("one", "two"):
+        with Muisti.open(tmp_path / name) as memory:
+            memory.save(f"This is in vault {name}")
+    store = make_location()
+    other = tmp_path / ("one" if same else "two")
+    original = PostgresMover.begin
+
+    def begin(self: PostgresMover, vault_id: str) -> None:
+        monkeypatch.setattr(PostgresMover, "begin", original)
+        if first:
+            original(self, vault_id)
+        push(store, other)
+        if not first:
+            original(self, vault_id)
+
+    monkeypatch.setattr(PostgresMover, "begin", begin)
+    with pytest.raises(Conflict, match="another `muisti push` to this database"):
+        push(store, tmp_path / "one")
+    with pytest.raises(VaultUnusable, match="this vault already" if same else "another vault"):
+        push(store, tmp_path / "one")
+    with Muisti.open(store) as memory:
+        assert [one.content for one in memory.list()] == [f"This is in vault {other.name}"]
+        assert memory.verify(deep=True).ok
+
+
 def test_L2_a_journal_that_is_gone_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -185,7 +185,10 @@ class VaultStore(Protocol):
         ...
 
     def begin(self, vault_id: str) -> None:
-        """Begin to write a vault."""
+        """Begin to write a vault.
+
+        Raises Conflict, as all that write do, if another one is being written at the same time.
+        """
         ...
 
     def write(self, files: Sequence[VaultFile], exists: Callable[[str], bool]) -> int:

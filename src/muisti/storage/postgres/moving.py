@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 
+from muisti.errors import Conflict
 from muisti.model import Exchange
 from muisti.ports.moving import (
     Line,
@@ -31,6 +32,12 @@ PAGE = 200
 """Files that are read with one statement."""
 _DATA = ("memories", "versions", "events", "lines", "other_lines", "core", "files", "queue")
 _IS_EMPTY = " AND ".join(f"NOT EXISTS (SELECT 1 FROM {table})" for table in _DATA)
+
+_STATE = f"SELECT id, partial, {_IS_EMPTY} FROM (SELECT 1) one LEFT JOIN vault ON true"
+_OTHER_PUSH = (
+    "another `muisti push` to this database has begun or was completed meanwhile; run this one "
+    "again, and it says what the database has"
+)
 
 _MEMORIES = f"""SELECT id, archived, path, file FROM memories
 WHERE (id, archived) > (%s, %s) ORDER BY id, archived LIMIT {PAGE}"""
@@ -58,6 +65,8 @@ class PostgresMover:
         self._index = index
         self._documents = documents
         self._layout = layout
+        self._vault_id = ""
+        """The vault that is written, from `begin` on."""
         self._files = PushedFiles(vault_format, layout)
         self._lines = PushedLines(index, settings, layout)
 
@@ -65,9 +74,8 @@ class PostgresMover:
 
     def read_state(self) -> PushState:
         """Return what the store holds. A vault that has no ID gets one."""
-        sql = f"SELECT id, partial, {_IS_EMPTY} FROM (SELECT 1) one LEFT JOIN vault ON true"
         with self._db.read_transaction() as db:
-            [(id_, partial, is_empty)] = fetch(db, sql)
+            [(id_, partial, is_empty)] = fetch(db, _STATE)
         if id_ is None and self._db.state.writable:
             id_ = str(uuid.uuid4())
             with self._db.write_transaction() as db:
@@ -82,17 +90,29 @@ class PostgresMover:
         )
 
     def begin(self, vault_id: str) -> None:
-        """Begin to write a vault."""
+        """Begin to write a vault. Raises Conflict if another one was begun meanwhile."""
         with self._db.write_transaction() as db:
+            [(id_, partial, is_empty)] = fetch(db, _STATE)
+            if not is_empty and (id_ != vault_id or not partial):
+                raise Conflict(_OTHER_PUSH)
             db.execute(
                 """INSERT INTO vault (id, partial) VALUES (%s, true)
                    ON CONFLICT (tenant) DO UPDATE SET id = excluded.id, partial = true""",
                 (vault_id,),
             )
+        self._vault_id = vault_id
+
+    @contextmanager
+    def _write(self) -> Iterator[Connection]:
+        """Write in one transaction. Raises Conflict if another push writes or has completed."""
+        with self._db.write_transaction() as db:
+            if not fetch(db, "SELECT 1 FROM vault WHERE id = %s AND partial", (self._vault_id,)):
+                raise Conflict(_OTHER_PUSH)
+            yield db
 
     def finish(self) -> None:
         """Note that the store is complete."""
-        with self._db.write_transaction() as db:
+        with self._write() as db:
             db.execute("UPDATE vault SET partial = false")
 
     def hold(self) -> AbstractContextManager[object]:
@@ -103,14 +123,14 @@ class PostgresMover:
 
     def write(self, files: Sequence[VaultFile], exists: Callable[[str], bool]) -> int:
         """Write files in one transaction, and return how many were not there yet."""
-        with self._db.write_transaction() as db:
+        with self._write() as db:
             number, changes = self._files.write(db, files, exists)
             self._index.apply(changes)
         return number
 
     def write_lines(self, file: ListedFile, lines: Sequence[Line]) -> int:
         """Append lines in one transaction, and return how many were not there yet."""
-        with self._db.write_transaction() as db:
+        with self._write() as db:
             return self._lines.write(db, file, lines)
 
     def check_end(self, file: ListedFile, end: int) -> None:
@@ -126,14 +146,15 @@ class PostgresMover:
 
     def remove_missing(self, exists: Callable[[str], bool]) -> int:
         """Remove the files that are gone, and return how many."""
-        with self._db.write_transaction() as db:
+        with self._write() as db:
             number, removed = self._files.remove_missing(db, exists)
             self._index.apply(IndexChanges(removed=removed))
             return number + self._lines.remove_missing(db, exists)
 
     def index_documents(self) -> None:
         """Index the notes and documents among the files."""
-        self._documents.update_all()
+        with self._write():
+            self._documents.update_all()
 
     def write_queue(self, exchanges: Sequence[Exchange]) -> None:
         """Write exchanges that wait for extraction, in place of those of an earlier attempt.
@@ -141,7 +162,7 @@ class PostgresMover:
         The next process takes them over.
         """
         pushed = "DELETE FROM queue WHERE accepted_by = '' AND NOT id = ANY(%s)"
-        with self._db.write_transaction() as db:
+        with self._write() as db:
             db.execute(pushed, ([exchange.id for exchange in exchanges],))
             for exchange in exchanges:
                 db.execute(
