@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import json
 import re
 import sys
 import textwrap
@@ -129,7 +130,8 @@ def settings_page() -> str:
         if field.name not in TABLES:
             variable = f"MUISTI_{field.name.upper()}"
             description = field.metadata["doc"]
-            settings += f"| `{field.name}` | `{variable}` | `{field.default!r}` | {description} |\n"
+            default = json.dumps(field.default)  # as in TOML, unlike `True`
+            settings += f"| `{field.name}` | `{variable}` | `{default}` | {description} |\n"
     kinds = ""
     for kind in KINDS.values():
         protected = "yes" if kind.protected else ""

@@ -7,10 +7,12 @@ import os
 import pty
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
+from muisti.settings import TABLES
 from muisti.surfaces.cli.main import GROUPS, MODULES
 from tests.surfaces.cli.forking import run_command
 
@@ -311,6 +313,15 @@ def _only_id(cli: Cli) -> str:
     found = cli.json("list")
     assert isinstance(found, list)
     return str(found[0]["id"])
+
+
+def test_J2_settings_are_shown_as_muisti_toml_has_them(cli: Cli) -> None:
+    lines = cli.run("settings").stdout.splitlines()
+    shown = [line for line in lines if line[:1] != " " and line.split()[0] not in TABLES]
+    values = tomllib.loads("\n".join(shown))
+    assert values["wikilinks"] is True
+    assert values["fusion"] == "scores"
+    assert len(values) > 50
 
 
 def test_J2_demo_runs_and_leaves_nothing(cli: Cli, tmp_path: Path) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from collections.abc import Mapping
 from dataclasses import fields
 
 import click
@@ -139,7 +141,10 @@ def settings(vault: str | None, as_json: bool) -> None:
         return
     for field in fields(Settings):
         value = getattr(values, field.name)
-        shown = ", ".join(values.kinds) if field.name == "kinds" else repr(value)
+        if isinstance(value, Mapping):
+            shown = ", ".join(value) or "{}"
+        else:
+            shown = json.dumps(value, ensure_ascii=False)  # as in TOML, unlike `True`
         click.echo(f"{field.name} = {shown}\n    {field.metadata['doc']}")
 
 
