@@ -20,16 +20,15 @@ from muisti.model.salience import FLOOR, IDLE_DAYS, MOST_PROTECTION, PROTECTION
 
 def fading(plan: Plan, size: int) -> Found:
     with opened(plan, size) as memory:
-        census = (
-            memory._services.index
-        )  # no method of the product reads every salience and nothing else
+        # No method of the product reads every salience and nothing else.
+        statistics = memory._services.index
         plain = plan.folder / "plain.db"
         plain.unlink(missing_ok=True)
         index = memory.root / ".muisti"
         _copy_traces(index / (index / "current").read_text("ascii").strip(), plain)
         actions: dict[str, Callable[[int], object]] = {
             "decay_salience": lambda _: memory.decay_salience(dry_run=True),
-            "every salience, sorted": lambda _: census.weakest(2.0, []),
+            "every salience, sorted": lambda _: statistics.weakest(2.0, []),
             "numpy": lambda _: _by_numpy(plain, _moment(), faded=True),
             "numpy, once, sorted": lambda _: np.argsort(_by_numpy(plain, _moment(), ids=True)[1]),
         }

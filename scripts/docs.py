@@ -405,29 +405,38 @@ The tools for agents that speak the Model Context Protocol (`pip install 'muisti
 tools that change nothing. `muisti serve` offers the same tools at `/mcp` (streamable HTTP), behind
 the same access control as [REST](rest.md).
 
-**Scope.** An agent works in the project of the repository that `muisti mcp` was started in, or in
-`--project`; over HTTP, in the setting `project`, or in the argument of a call. It sees the memories
-of that project and global ones, and each reply names the project. `scope: "everywhere"` reads in
-all projects, or saves for all of them. The user's preferences are saved for all projects unless the
-call says otherwise. With `--user NAME` or the setting `user`, an agent saves for this user and sees
-this user's memories and those without a user; without one it sees only memories without a user.
-Session-tier memories are not shown.
+## Scope
 
-**Trust.** What an agent saves has the source `agent:NAME` and is `unverified` until you confirm it
+- An agent works in the project of the repository that `muisti mcp` was started in, or in
+  `--project`; over HTTP, in the setting `project`, or in the argument of a call. It sees the
+  memories of that project and global ones, and each reply names the project.
+- `scope: "everywhere"` reads in all projects, or saves for all of them. The user's preferences are
+  saved for all projects unless the call says otherwise.
+- With `--user NAME` or the setting `user`, an agent saves for this user and sees this user's
+  memories and those without a user. Without it, it sees only memories without a user.
+- Session-tier memories are not shown.
+
+## Trust
+
+What an agent saves has the source `agent:NAME` and is `unverified` until you confirm it
 (`muisti review`), or tell the agent to: `memory_search` with `unverified` lists what is left to
 review, and `memory_update` with `confirm` confirms it. Recalled text is fenced as data, with its
 source and trust; so are the titles that saving and updating return. Control tags in it lose their
 opening bracket: `<system-reminder>` becomes `(system-reminder>`.
 
-**Marks.** Results that are probably not about the question are marked `weak` and come last; if all
-are weak, the reply begins with "No good match." A memory that was replaced or has expired is marked
-`outdated`, with the ID of its replacement.
+## Results and errors
 
-The last characters of an ID are enough for every tool. Unknown arguments are rejected by name, and
-every error says what the agent can do next. The earlier names without `memory_` (`save` …) still
-work but are not listed; see [Upgrading](upgrade.md).
+- Results that are probably not about the question are marked `weak` and come last; if all are weak,
+  the reply begins with "No good match."
+- A memory that was replaced or has expired is marked `outdated`, with the ID of its replacement.
+- The last characters of an ID are enough for every tool.
+- Unknown arguments are rejected by name, and every error says what the agent can do next.
+- The earlier names without `memory_` (`save` …) still work but are not listed; see
+  [Upgrading](upgrade.md).
 
-The instructions for every agent:
+## Instructions
+
+The server gives these instructions to every agent:
 
 """
 

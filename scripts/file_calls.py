@@ -23,7 +23,7 @@ def edit_one(memory: Muisti, root: Path) -> str:
     path = str(memory.list(limit=1)[0].file_path)
     text = (root / path).read_text("utf-8")
     (root / path).write_text(text + "\nA line that somebody added.\n", "utf-8")
-    stamp = (root / path).stat().st_mtime - 1  # not in the very moment in which it is looked at
+    stamp = (root / path).stat().st_mtime - 1  # older than the check, so that it counts as settled
     os.utime(root / path, (stamp, stamp))
     return path
 

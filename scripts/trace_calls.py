@@ -73,7 +73,7 @@ class Tracer:
         sys.setprofile(self.note)
 
     def note(self, frame: FrameType, event: str, _: object) -> None:
-        """Take in one event of the interpreter."""
+        """Record one event of the interpreter."""
         if event not in ("call", "return") or not self.active:
             return
         code = frame.f_code
@@ -197,7 +197,7 @@ def search() -> dict[str, Call]:
 
 
 def hand_edit(*, named: bool) -> dict[str, Call]:
-    """A known file is edited and taken in; named: the file is told."""
+    """A known file is edited and synced. Named: `sync` gets its path."""
     with vault() as (memory, root):
         path = edit_one(memory, root)
         with tracer.watching() as calls:
