@@ -72,7 +72,7 @@ class Forgetting(Runtime):
 
     @renamed_argument("chat", "conversation")
     def restore_conversation(self, conversation: str) -> Conversation:
-        """Put a conversation's messages back from the trash. Raises ConversationNotFound."""
+        """Restore a conversation's messages from the trash. Raises ConversationNotFound."""
         return self._write(forget.restore_messages, conversation)
 
     def find_source_messages(self, memory_id: str) -> list[Message]:

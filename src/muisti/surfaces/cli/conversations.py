@@ -282,7 +282,7 @@ def summaries(name: str, vault: str | None, as_json: bool) -> None:
 @_name_argument
 @common_options
 def restore(name: str, vault: str | None, as_json: bool) -> None:
-    """Put a conversation's messages back from the trash."""
+    """Restore a conversation's messages from the trash."""
     with open_vault(vault) as memory:
         restored = memory.restore_conversation(name)
     if as_json:

@@ -125,7 +125,7 @@ def append_message(memory: MemoryDep, conversation: Id, body: NewMessage) -> Mes
     responses=document_errors("write"),
 )
 def add_session_break(memory: MemoryDep, conversation: Id) -> Message:
-    """Mark the start of a new session: reading messages begins there."""
+    """Start a new session in a conversation: reading messages begins there."""
     return Message.model_validate(memory.session_break(conversation))
 
 
@@ -161,7 +161,7 @@ def delete_message(
     responses=document_errors("item", "write"),
 )
 def restore_conversation(memory: MemoryDep, conversation: Id) -> Conversation:
-    """Put a conversation's messages back from the trash."""
+    """Restore a conversation's messages from the trash."""
     return Conversation.model_validate(memory.restore_conversation(conversation))
 
 
@@ -234,7 +234,7 @@ def list_documents(
 def add_document_source(
     memory: MemoryDep, body: NewDocumentSource, request: Request
 ) -> DocumentSource:
-    """Index a Markdown file or folder below one given to `muisti serve --documents`."""
+    """Index a Markdown file or folder that `muisti serve --documents` allows."""
     path = resolve_allowed_path(body.path, request.app.state.config.document_folders)
     options = body.given_fields()
     del options["path"]

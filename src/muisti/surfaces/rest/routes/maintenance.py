@@ -83,14 +83,14 @@ def list_archive(memory: MemoryDep, query: Annotated[PageQuery, Query()]) -> Mem
 
 @router.post("/api/upkeep", responses=document_errors("write", "body"))
 def run_maintenance(memory: MemoryDep, body: MaintenanceRequest | None = None) -> MaintenanceReport:
-    """Run maintenance: decay salience, clean up and archive by the settings. Deletes nothing."""
+    """Run maintenance: decay salience, clean up and archive as configured. Deletes nothing."""
     dry_run = body is not None and body.dry_run
     return MaintenanceReport.model_validate(memory.upkeep(dry_run=dry_run))
 
 
 @router.post("/api/sync", responses=document_errors("write", "body", also=(501,)))
 def sync_files(memory: MemoryDep, body: SyncRequest | None = None) -> SyncReport:
-    """Pick up external file changes. Confirm: remove the memories of missing files."""
+    """Pick up external file changes. With `confirm`, memories of missing files are removed."""
     return SyncReport.model_validate(memory.sync(confirm=body is not None and body.confirm))
 
 

@@ -188,6 +188,6 @@ def reinforce_memory(
 def deemphasize_memory(
     memory: MemoryDep, memory_id: Id, body: DeemphasizeRequest | None = None
 ) -> Memory:
-    """Lower a memory's salience, to 0.05 at least."""
+    """Lower a memory's salience, never below 0.05."""
     options = {} if body is None else body.model_dump(exclude_none=True)
     return Memory.model_validate(memory.deemphasize(memory_id, **options))
