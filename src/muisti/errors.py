@@ -144,7 +144,7 @@ class MemoryNotFound(NotFound):
     def __init__(self, *ids: str, in_trash: bool = False) -> None:
         names = ", ".join(ids)
         if in_trash:
-            message = f"{names} is in the trash; `muisti restore {names}` puts it back"
+            message = f"{names} is in the trash; `muisti restore {names}` restores it"
         else:
             which = "memories have the IDs" if len(ids) > 1 else "memory has the ID"
             message = f"no {which} {names}; `muisti list` shows all memories"

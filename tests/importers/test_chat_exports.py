@@ -50,7 +50,7 @@ def test_J7_custom_instructions_of_chatgpt_are_memories(memory: Muisti, tmp_path
     about = notes["About me, as told to ChatGPT"]
     assert (about.content, about.kind, about.trusted) == ("I bake in Ghent.", "preference", False)
     assert about.created_at.year == 2025
-    assert notes["How ChatGPT is to answer"].content == "Use metric units."
+    assert notes["How ChatGPT should answer"].content == "Use metric units."
     cat = next(one for one in notes.values() if "Mia" in one.content)
     assert (cat.content, f"{cat.created_at:%Y-%m-%d}") == ("Has a cat\nnamed Mia.", "2024-06-02")
 

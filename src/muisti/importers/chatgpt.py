@@ -42,7 +42,7 @@ _TEXT_KEYS = ("text", "result", "content", "summary", "output_str")
 _CONTEXT: dict[str, tuple[tuple[tuple[str, ...], str | None, str], ...]] = {
     "user_editable_context": (
         (("about_user_message", "user_profile"), "About me, as told to ChatGPT", "preference"),
-        (("about_model_message", "user_instructions"), "How ChatGPT is to answer", "preference"),
+        (("about_model_message", "user_instructions"), "How ChatGPT should answer", "preference"),
     ),
     "model_editable_context": ((("model_set_context",), None, "fact"),),
 }

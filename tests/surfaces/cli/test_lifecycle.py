@@ -446,6 +446,6 @@ def test_J2_a_memory_in_the_trash_is_not_called_unknown(cli: Cli, command: str) 
     cli.run("delete", saved["id"])
     refused = cli.run(name, saved["id"][-8:], *options, code=1)
     assert refused.stderr == (
-        f"error: {saved['id']} is in the trash; `muisti restore {saved['id']}` puts it back\n"
+        f"error: {saved['id']} is in the trash; `muisti restore {saved['id']}` restores it\n"
     )
     assert "no memory has the ID 12345678" in cli.run(name, "12345678", *options, code=1).stderr

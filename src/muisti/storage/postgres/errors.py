@@ -91,7 +91,7 @@ def make_error(error: Exception, where: str) -> MuistiError:
     code = getattr(error, "sqlstate", None) or ""
     if code in _TIMEOUTS and "user request" not in told:
         return VaultBusy(
-            f"{where}: the server ended what took too long ({told}); try again, or raise the limit "
+            f"{where}: a time-out of the server was reached ({told}); try again, or raise it "
             f"with `ALTER ROLE … SET {_TIMEOUTS[code]} = …`"
         )
     if isinstance(error, BUSY):
@@ -110,7 +110,7 @@ def make_error(error: Exception, where: str) -> MuistiError:
         )
     if isinstance(error, errors.UndefinedFile):
         return VaultUnusable(
-            f"{where}: the server misses a file ({told}); if it is the library of pgvector, "
+            f"{where}: the server lacks a file ({told}); if it is the library of pgvector, "
             "install its package for this version of PostgreSQL on the server"
         )
     is_operational = isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)

@@ -35,8 +35,8 @@ _IS_EMPTY = " AND ".join(f"NOT EXISTS (SELECT 1 FROM {table})" for table in _DAT
 
 _STATE = f"SELECT id, partial, {_IS_EMPTY} FROM (SELECT 1) one LEFT JOIN vault ON true"
 _OTHER_PUSH = (
-    "another `muisti push` to this database has begun or was completed meanwhile; run this one "
-    "again, and it says what the database has"
+    "another `muisti push` to this database has started or finished in the meantime; run this one "
+    "again to see what the database contains"
 )
 
 _MEMORIES = f"""SELECT id, archived, path, file FROM memories

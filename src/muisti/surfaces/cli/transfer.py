@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 NAMES, NAME_WIDTH = 5, 40
-"""How many names of missing notes are shown, and so many characters of each."""
+"""How many names of missing notes are shown, and how many characters of each."""
 EXAMPLE_WIDTH = 76
 """Characters of a title among the examples of a dry run."""
 
