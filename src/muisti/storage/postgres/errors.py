@@ -52,7 +52,7 @@ _FIXES = {
 libpq reports these without a code. In another language of the server the last resort is shown.
 """
 _TIMEOUTS = {
-    "57014": "statement_timeout",  # also if somebody cancels the statement
+    "57014": "statement_timeout",  # also if a user cancels the statement
     "25P03": "idle_in_transaction_session_timeout",
     "25P04": "transaction_timeout",
 }

@@ -43,7 +43,7 @@ class PostgresWatch:
                 notices = list(db.notifies(timeout=wait, stop_after=1))
                 changed |= any(self._is_of_another(notice, tenant) for notice in notices)
                 is_settled = changed and not notices
-                if is_settled or time.monotonic() >= until:  # or somebody writes all the time
+                if is_settled or time.monotonic() >= until:  # or other processes write all the time
                     yield {CHANGED} if changed else set()
                     changed = False
                     until = time.monotonic() + wake
