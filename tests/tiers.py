@@ -21,7 +21,9 @@ if TIER not in TIERS:
 ALL = TIER != "quick"
 LONG = TIER == "long"
 CASES = 1
-"""How many cases of a parametrised test run in `make test`, other than in `tests/unit`."""
+"""How many cases of a parametrised test run in `make test`."""
+UNIT_CASES = 10
+"""The same in `tests/unit`, where a case takes milliseconds."""
 REPEATED = (
     "tests/contract/test_postgres.py::",
     "tests/contract/test_memory.py::TestMemoryIndex",
@@ -77,7 +79,7 @@ def choose(items: Sequence[pytest.Item]) -> tuple[list[pytest.Item], list[pytest
     """Split collected tests into those that run in `make test` and those that do not.
 
     Of a parametrised test one case runs on each store; `exhaustive` leaves out the test, and
-    `exhaustive(keep=N)` sets how many cases run. Unit tests take milliseconds, so they run in full.
+    `exhaustive(keep=N)` sets how many cases run. Unit tests take milliseconds: ten cases run.
     Suites that run on several stores run in full on SQLite and files, and in part on the others.
     """
     cases: dict[tuple[str, object], list[pytest.Item]] = {}
@@ -92,7 +94,7 @@ def choose(items: Sequence[pytest.Item]) -> tuple[list[pytest.Item], list[pytest
         if marker is not None:
             chosen.update(spread(found, marker.kwargs.get("keep", 0)))
         elif function.startswith("tests/unit/"):
-            chosen.update(found)
+            chosen.update(spread(found, UNIT_CASES))
         elif function.startswith(REPEATED):
             if crc32(function.encode()) % FIFTH == 0:
                 chosen.update(spread(found, 1))
