@@ -17,7 +17,7 @@ from muisti.errors import (
     VaultFull,
     VaultNotFound,
 )
-from muisti.locations import find_database, strip_password
+from muisti.locations import find_database
 from muisti.logs import get_log
 from muisti.ports.services import Services
 from muisti.roles import ROLES
@@ -129,10 +129,6 @@ def open(
     arguments = {**(defaults.settings or {}), **(settings or {})}
     back_end: BackEnd
     database = find_database(location)
-    scheme, separator, _ = str(location or "").partition("://")
-    if database is None and separator and scheme.replace("+", "").isalnum():
-        shown = strip_password(str(location))
-        raise InvalidRequest("location", shown, "must be a folder or a postgresql:// address")
     if database is not None:
         from muisti.bootstrap_postgres import PostgresBackEnd, check_address
 

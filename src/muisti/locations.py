@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 SETTINGS_FILE = "muisti.toml"
+KEYWORDS = ("host=", "hostaddr=", "dbname=", "service=")
+"""How an address begins that libpq knows, too. Here it must be a URL."""
 DATABASES = ("postgresql:/", "postgres:/")
 """How the address of a database begins. One slash: a path has lost the second."""
 
@@ -22,6 +24,17 @@ def find_database(named: object = None) -> str | None:
     """
     location = str(named) if named is not None else find_named() or ""
     return location if location.startswith(DATABASES) else None
+
+
+def find_other_database(location: str) -> str | None:
+    """Return the address of another database, or one of PostgreSQL that is not a URL; else None.
+
+    No folder of that name is created. A password is left out, and an address without URL is empty.
+    """
+    scheme, separator, _ = location.partition("://")
+    if separator and scheme.replace("+", "").isalnum():
+        return strip_password(location)
+    return "" if location.lstrip().startswith(KEYWORDS) else None
 
 
 def strip_password(address: str) -> str:

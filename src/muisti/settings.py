@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, ClassVar
 
-from muisti.errors import SettingsError, Unsupported
-from muisti.locations import DATABASES, find_named, find_upwards, get_data_path
+from muisti.errors import InvalidRequest, SettingsError, Unsupported
+from muisti.locations import DATABASES, find_named, find_other_database, find_upwards, get_data_path
 from muisti.locations import SETTINGS_FILE as SETTINGS_FILE  # noqa: PLC0414  # others import it from here
 from muisti.model import KINDS, RATES, Kind, Sector
 from muisti.settings_tables import parse_kinds, parse_patterns, read_table
@@ -412,7 +412,7 @@ def find_vault(
     """Return the path of the vault.
 
     The explicit path, `MUISTI_STORE`, `MUISTI_VAULT`, the nearest folder upwards with a settings
-    file, or the user's data folder. Raises SettingsError, and Unsupported for a database.
+    file, or the user's data folder. Raises SettingsError, InvalidRequest, Unsupported: a database.
     """
     environment = os.environ if environ is None else environ
     named = explicit if explicit is not None else find_named(environment)
@@ -421,8 +421,9 @@ def find_vault(
             raise SettingsError("the path of the vault is empty; give a folder, or omit it")
         if str(named).startswith(DATABASES):
             raise Unsupported("this", "it needs a vault in a folder, not one in a database")
-        path = Path(named)
-        return path if str(named) == IN_MEMORY else path.expanduser().absolute()
+        if (other := find_other_database(str(named))) is not None:
+            raise InvalidRequest("location", other, "must be a folder or a postgresql:// address")
+        return Path(named) if str(named) == IN_MEMORY else Path(named).expanduser().absolute()
     return Path(find_upwards(str((start or Path.cwd()).absolute())) or get_own_vault())
 
 

@@ -153,13 +153,26 @@ def test_A4_an_unknown_role_is_refused(vault: Path, role: str) -> None:
     assert not vault.exists()
 
 
-@pytest.mark.parametrize("location", ["mysql://localhost/muisti", "s3://bucket/vault"])
+@pytest.mark.parametrize("by_name", [False, True])
+@pytest.mark.parametrize(
+    "location",
+    [
+        "mysql://ann:hunter2@localhost/muisti",
+        "s3://bucket/vault",
+        "postgresqll://ann:hunter2@db/notes",
+        "host=db dbname=notes password=hunter2",
+    ],
+)
 def test_A4_an_address_without_a_store_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, location: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, location: str, by_name: bool
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(InvalidRequest, match="location"):
-        Muisti.open(location)
+    if by_name:
+        monkeypatch.setenv("MUISTI_STORE", location)
+    reason = "must be a folder or a postgresql:// address"
+    with pytest.raises(InvalidRequest, match=reason) as raised:
+        Muisti.open(None if by_name else location)
+    assert "hunter2" not in str(raised.value)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -24,7 +23,6 @@ from muisti.errors import (
 from muisti.storage.postgres import migrate
 from muisti.storage.postgres.connect import Database, describe_address
 from muisti.storage.postgres.errors import make_error
-from muisti.storage.postgres.inspect import inspect_database
 from muisti.storage.postgres.migrate import load_migrations
 from tests.conftest import FakeClock
 from tests.postgres.server import make_location
@@ -255,58 +253,6 @@ def test_an_old_pgvector_is_refused_before_anything_is_created(
         assert db.execute(f"{sql} WHERE extname = 'vector')").fetchone() == (None, int(created))
 
 
-@pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII"])
-def test_a_database_in_another_encoding_is_refused(
-    empty: str, connected: Opener, encoding: str
-) -> None:
-    name = empty.rpartition("/empty_")[2].partition("?")[0]
-    other = f"{encoding.lower()}_{name}"
-    sql = f"CREATE DATABASE {other} TEMPLATE template0 ENCODING '{encoding}' LOCALE 'C'"
-    run(empty, sql)
-    try:
-        dsn = empty.replace(f"empty_{name}", other)
-        with pytest.raises(VaultUnusable, match=f"has the encoding {encoding}.*encoding=UTF8"):
-            _ = connected(dsn).state
-        assert inspect_database(dsn).encoding == encoding
-        with psycopg.connect(dsn) as db:
-            found = db.execute("SELECT to_regnamespace('muisti') IS NULL").fetchone()
-        assert found == (True,)
-    finally:
-        run(empty, f"DROP DATABASE {other} WITH (FORCE)")
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("client_encoding", "LATIN1"),
-        ("standard_conforming_strings", "off"),
-        ("bytea_output", "escape"),
-        ("datestyle", "German"),
-        ("timezone", "Asia/Kathmandu"),
-        ("extra_float_digits", "-5"),
-        ("default_transaction_isolation", "serializable"),
-    ],
-)
-def test_settings_of_a_database_change_nothing(
-    empty: str, monkeypatch: pytest.MonkeyPatch, name: str, value: str
-) -> None:
-    database = empty.partition("@/")[2].partition("?")[0]
-    try:
-        run(empty, f"ALTER DATABASE {database} SET {name} = '{value}'")
-    except psycopg.errors.InvalidParameterValue as error:
-        pytest.skip(f"the server knows only one value: {error}")  # from version 19 on
-    if name == "client_encoding":
-        monkeypatch.setenv("PGCLIENTENCODING", value)
-    text = "back\\slash 'quoted' \"日本語\" [[C:\\new]] #tag"
-    with bootstrap.open(empty, settings={"embedder": "hashing"}) as memory:
-        saved = memory.save(text)
-        memory.append_message("chat_1", "user", text)
-        memory.update(saved.id, title=r"a\b")
-    with bootstrap.open(empty, settings={"embedder": "hashing"}) as memory:
-        assert memory.get(saved.id).content == text  # type: ignore[union-attr]
-        assert memory.verify(deep=True).problems == ()
-
-
 def test_a_pooler_may_give_each_transaction_another_session(connected: Opener) -> None:
     database = connected(make_location())
     for _ in range(3):
@@ -369,26 +315,6 @@ def test_a_connection_that_failed_names_the_fix(told: str, fix: str) -> None:
     error = make_error(psycopg.OperationalError(f"connection failed: {told}"), "postgresql:///x")
     assert isinstance(error, StoreUnavailable)
     assert fix in str(error)
-
-
-@pytest.mark.parametrize(
-    ("setting", "statement"),
-    [
-        ("statement_timeout", "SELECT pg_sleep(60)"),
-        ("idle_in_transaction_session_timeout", "SELECT 1"),
-    ],
-)
-def test_a_limit_of_the_server_is_named(connected: Opener, setting: str, statement: str) -> None:
-    database = connected(make_location())
-    with (
-        pytest.raises(VaultBusy, match=f"ALTER ROLE … SET {setting} = "),
-        database.read_transaction() as db,
-    ):
-        db.execute(f"SET LOCAL {setting} = 50".encode())
-        time.sleep(0.5)
-        db.execute(statement.encode()).fetchall()
-    with database.read_transaction() as db:
-        assert db.execute("SELECT 1").fetchone() == (1,)
 
 
 def test_an_error_of_a_statement_is_not_one_of_the_connection() -> None:
