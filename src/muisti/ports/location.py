@@ -114,7 +114,7 @@ class Location(Protocol):
         ...
 
     def check_available(self) -> None:
-        """Raise VaultNotFound if the vault no longer exists."""
+        """Raise VaultNotFound if the vault no longer exists. Waits for nothing."""
         ...
 
     def disk_usage(self) -> int:

@@ -63,7 +63,9 @@ class VaultWatcher:
                 self._next_scan = math.inf
                 self._step(set())
             except Exception as error:  # keep running: an unmounted vault may come back
-                log.warning("cannot watch for changes: %s", error)
+                if str(error) != self._last_error:
+                    log.warning("cannot watch for changes: %s", error)
+                self._last_error = str(error)
             self._stop.wait(POLL_SECONDS)
 
     def _step(self, names: set[str]) -> None:
