@@ -3,6 +3,9 @@
 A process has one interpreter lock and a vault has one write lock. With forty threads that want
 both, most of the time goes into waiting: every system call releases the interpreter, and the
 thread that holds the vault has to queue for it again.
+
+Each tenant has a vault of its own, and as many writers as a single vault has. All tenants together
+have more: the imports of one leave room for the others.
 """
 
 from __future__ import annotations
@@ -12,20 +15,24 @@ import inspect
 import os
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
+from weakref import WeakValueDictionary
 
 from anyio import CapacityLimiter, to_thread
 from anyio.lowlevel import RunVar
 from fastapi.routing import APIRoute
 
-from muisti.surfaces.access import READING_POSTS
+from muisti.surfaces.access import CALLER, READING_POSTS
 
 P = ParamSpec("P")
 R = TypeVar("R")
 READERS = max(2, os.cpu_count() or 1)
 WRITERS = 2
 """One that holds the vault's lock, one that prepares."""
+TENANT_WRITERS = 4
+"""Those of all tenants together."""
 _reading: RunVar[CapacityLimiter] = RunVar("muisti-reading")
 _writing: RunVar[CapacityLimiter] = RunVar("muisti-writing")
+_turns: RunVar[WeakValueDictionary[int, CapacityLimiter]] = RunVar("muisti-turns")
 
 
 class ThreadedRoute(APIRoute):
@@ -46,11 +53,30 @@ def limit_concurrency(function: Callable[P, R], *, reads: bool) -> Callable[P, A
 
     @functools.wraps(function)
     async def run(*args: P.args, **kwargs: P.kwargs) -> R:
-        limiter = _get_limiter(_reading, READERS) if reads else _get_limiter(_writing, WRITERS)
         call = functools.partial(function, *args, **kwargs)
-        return await to_thread.run_sync(call, limiter=limiter)
+        if reads:
+            return await to_thread.run_sync(call, limiter=_get_limiter(_reading, READERS))
+        caller = CALLER.get()
+        if caller is None:
+            return await to_thread.run_sync(call, limiter=_get_limiter(_writing, WRITERS))
+        async with _get_turn(caller.access.tenant):
+            limiter = _get_limiter(_writing, TENANT_WRITERS)
+            return await to_thread.run_sync(call, limiter=limiter)
 
     return run
+
+
+def _get_turn(tenant: int) -> CapacityLimiter:
+    """Return the limiter of a tenant's writers. It is kept while one of them uses it."""
+    try:
+        turns = _turns.get()
+    except LookupError:
+        turns = WeakValueDictionary()
+        _turns.set(turns)
+    turn = turns.get(tenant)
+    if turn is None:
+        turn = turns[tenant] = CapacityLimiter(WRITERS)
+    return turn
 
 
 def _get_limiter(variable: RunVar[CapacityLimiter], size: int) -> CapacityLimiter:
