@@ -12,7 +12,7 @@ from muisti.bootstrap_tenants import TenantVaults
 from muisti.errors import StoreUnavailable
 from muisti.storage.postgres.tenants import TenantAdministration
 from tests.postgres.roles import Roles, make_roles
-from tests.postgres.test_L3_server import CONFIG, Tenant, save, serve
+from tests.postgres.test_L3_server import CONFIG, Tenant, bearer, save, serve
 from tests.rest.conftest import check_problem
 
 
@@ -56,3 +56,18 @@ def test_L3_writes_are_limited_for_each_token_as_all_come_through_one_proxy(
         refused = client.post("/api/memories", json={"content": "Again"}, headers=one.write)
         check_problem(refused, 429, "too-many-changes")
         save(client, other, "The harbour opens at ten.")
+
+
+def test_L3_only_the_first_tenant_sees_the_latencies_of_all_requests(
+    roles: Roles, admin: TenantAdministration
+) -> None:
+    one = Tenant(admin)
+    operator = bearer(admin.add_token("default", "admin").secret)
+    with serve(roles) as client:
+        save(client, one, "The harbour opens at nine.")
+        texts = [client.get("/metrics", headers=who).text for who in (one.admin, operator)]
+        assert ["muisti_http_request_seconds" in text for text in texts] == [False, True]
+        assert 'route="/api/memories"' in texts[1]
+        assert all("muisti_database_connections" in text for text in texts)
+        assert "muisti_memories 0.0" in texts[1], "the other numbers are its own"
+        assert one.name not in texts[1]

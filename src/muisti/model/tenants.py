@@ -8,6 +8,8 @@ from datetime import datetime
 
 SCOPES = ("read", "write", "admin")
 """What a token allows; each includes those before it."""
+FIRST_TENANT = 1
+"""The number of the tenant `default`, which an address without a tenant leads to."""
 TOKEN_PREFIX = "muisti_"
 """Begins every token, so that scanners for secrets know one."""
 

@@ -16,6 +16,7 @@ from psycopg import errors
 
 from muisti.errors import InvalidRequest, TenantNotFound, VaultBusy
 from muisti.model.tenants import (
+    FIRST_TENANT,
     SCOPES,
     TOKEN_PREFIX,
     AuditEntry,
@@ -140,7 +141,7 @@ class TenantAdministration:
         """
         with self._begin() as db:
             number = _find(db, name)
-            if number == 1:
+            if number == FIRST_TENANT:
                 reason = "must not be the first tenant, which addresses without one lead to"
                 raise InvalidRequest("name", name, reason)
             db.execute(f"SET LOCAL lock_timeout = {max(1, int(1000 * self._timeout))}".encode())

@@ -9,6 +9,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.responses import StreamingResponse
 
 from muisti import __version__
+from muisti.model.tenants import FIRST_TENANT
 from muisti.surfaces.access import CALLER
 from muisti.surfaces.rest.concurrency import ThreadedRoute
 from muisti.surfaces.rest.dependencies import MemoryDep, get_events
@@ -78,8 +79,9 @@ def check_readiness(memory: MemoryDep) -> Readiness:
 def get_metrics(memory: MemoryDep, request: Request) -> Response:
     """Return counters, latencies, queue lengths and sizes for Prometheus."""
     metrics: MetricsRegistry = request.app.state.metrics
-    is_shared = request.app.state.tenants is not None
-    return Response(metrics.render(memory, requests=not is_shared), media_type=CONTENT_TYPE_LATEST)
+    caller = CALLER.get()
+    is_operator = caller is None or caller.access.tenant == FIRST_TENANT
+    return Response(metrics.render(memory, requests=is_operator), media_type=CONTENT_TYPE_LATEST)
 
 
 @router.get(
