@@ -74,8 +74,10 @@ class _TenantBackEnd(PostgresBackEnd):
 class _Open:
     """A vault that is kept open, and how many requests use it."""
 
-    def __init__(self, memory: Muisti) -> None:
-        self.memory = memory
+    def __init__(self) -> None:
+        self.memory: Muisti | None = None
+        """None while it is being opened."""
+        self.opening = threading.Lock()
         self.uses = 0
 
 
@@ -183,14 +185,31 @@ class TenantVaults:
         """
         key = (access.tenant, access.allows("write"))
         with self._guard:
-            if key not in self._open:
-                self._open[key] = _Open(self._make(*key))
+            one = self._open.setdefault(key, _Open())
             self._open.move_to_end(key)
-            self._open[key].uses += 1
-            return self._open[key].memory
+            one.uses += 1
+        try:
+            with one.opening:
+                if one.memory is None:
+                    one.memory = self._make(*key)
+                return one.memory
+        except BaseException:
+            with self._guard:
+                one.uses -= 1
+                if one.memory is None and one.uses == 0:
+                    self._open.pop(key, None)
+            raise
 
     def release(self, memory: Muisti) -> None:
         """Say that a request no longer uses a vault, and close those that are too many."""
+        for unused in self.give_back(memory):
+            unused.close()
+
+    def give_back(self, memory: Muisti) -> list[Muisti]:
+        """Say that a request no longer uses a vault, without waiting for anything.
+
+        Return the vaults that are too many; the caller closes them.
+        """
         closing = []
         with self._guard:
             for one in self._open.values():
@@ -200,13 +219,13 @@ class TenantVaults:
                 if len(self._open) <= self._most_open:
                     break
                 closing.append(self._open.pop(key).memory)
-        for unused in closing:
-            unused.close()
+        return [unused for unused in closing if unused is not None]
 
     def list_open(self, tenant: int) -> list[Muisti]:
         """Return the vaults of a tenant that are open."""
         with self._guard:
-            return [one.memory for key, one in self._open.items() if key[0] == tenant]
+            found = [one.memory for key, one in self._open.items() if key[0] == tenant]
+        return [memory for memory in found if memory is not None]
 
     def count_open(self) -> int:
         """Return how many vaults are open."""
@@ -256,7 +275,7 @@ class TenantVaults:
     def close(self) -> None:
         """Close all vaults, the models and the connections."""
         with self._guard:
-            closing = [one.memory for one in self._open.values()]
+            closing = [one.memory for one in self._open.values() if one.memory is not None]
             self._open.clear()
         for memory in closing:
             memory.close()

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
 
+from muisti import Muisti
 from muisti.bootstrap_postgres import administer_tenants
 from muisti.bootstrap_tenants import TenantVaults
-from muisti.errors import StoreUnavailable
+from muisti.errors import StoreUnavailable, TenantNotFound
+from muisti.model.tenants import Access
 from muisti.storage.postgres.tenants import TenantAdministration
 from tests.postgres.roles import Roles, make_roles
 from tests.postgres.test_L3_server import CONFIG, Tenant, bearer, save, serve
@@ -71,3 +74,59 @@ def test_L3_only_the_first_tenant_sees_the_latencies_of_all_requests(
         assert all("muisti_database_connections" in text for text in texts)
         assert "muisti_memories 0.0" in texts[1], "the other numbers are its own"
         assert one.name not in texts[1]
+
+
+def test_L3_closing_a_vault_holds_up_no_request(
+    roles: Roles, admin: TenantAdministration, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = Tenant(admin), Tenant(admin)
+    may_close, closed = threading.Event(), threading.Event()
+    with serve(roles, most_open=1) as client:
+        save(client, one, "The harbour opens at nine.")
+        vaults: TenantVaults = client.app.state.memory  # type: ignore[attr-defined]
+        [memory] = vaults.list_open(one.number)
+        close = memory.close
+
+        def close_slowly() -> None:
+            assert may_close.wait(60)
+            close()
+            closed.set()
+
+        monkeypatch.setattr(memory, "close", close_slowly)
+        save(client, other, "The harbour opens at ten.")
+        assert vaults.list_open(one.number) == []
+        assert not closed.is_set()
+        may_close.set()
+        assert closed.wait(60)
+
+
+def test_L3_opening_a_vault_holds_up_no_other(
+    roles: Roles, admin: TenantAdministration, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = (admin.add(name).number for name in ("slow", "quick"))
+    begun, may_open = threading.Event(), threading.Event()
+    make = TenantVaults._make
+
+    def make_slowly(self: TenantVaults, tenant: int, writable: bool) -> Muisti:
+        if tenant == one:
+            begun.set()
+            assert may_open.wait(60)
+        return make(self, tenant, writable)
+
+    monkeypatch.setattr(TenantVaults, "_make", make_slowly)
+    vaults = TenantVaults(roles.application, settings={"embedder": "none"})
+    try:
+        opening = threading.Thread(target=vaults.acquire, args=(Access(one, "", "", "read"),))
+        opening.start()
+        assert begun.wait(60)
+        memory = vaults.acquire(Access(other, "", "", "read"))
+        assert (vaults.list_open(one), vaults.list_open(other)) == ([], [memory])
+        vaults.release(memory)
+        may_open.set()
+        opening.join()
+        assert len(vaults.list_open(one)) == 1
+        with pytest.raises(TenantNotFound):
+            vaults.acquire(Access(999_999, "", "", "read"))
+        assert vaults.count_open() == 2
+    finally:
+        vaults.close()

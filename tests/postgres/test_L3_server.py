@@ -417,7 +417,9 @@ def test_L3_vaults_threads_and_connections_are_bounded(
                     client.get("/api/search?query=harbour", headers=tenant.write).status_code == 200
                 )
                 assert vaults.count_open() <= 2
-        first, second = (memory for one in vaults._open.values() for memory in [one.memory])
+        first, second = (one.memory for one in vaults._open.values())
+        assert first is not None
+        assert second is not None
         assert first._services.embedders is second._services.embedders
         assert count_threads() - before < 20
         assert vaults._pools.primary.get_stats()["pool_size"] <= MOST_CONNECTIONS

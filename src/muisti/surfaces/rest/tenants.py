@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import secrets
 import threading
@@ -131,6 +132,15 @@ class ServedVaults:
             self._stop.wait(RESUME_SECONDS)
 
 
+def _close(unused: list[Muisti]) -> None:
+    """Close vaults. That may wait for the database, so the event loop does not do it."""
+    for memory in unused:
+        try:
+            memory.close()
+        except (MuistiError, OSError) as error:
+            log.warning("a vault was not closed in order: %s", error)
+
+
 class TenantMiddleware:
     """Finds the tenant of each request by its token, and checks the token's scope."""
 
@@ -170,7 +180,8 @@ class TenantMiddleware:
             caller = Caller(memory, access, partial(self._vaults.is_admitted, token))
             await self._serve(caller, scope, receive, send)
         finally:
-            self._vaults.release(memory)
+            if unused := self._vaults.give_back(memory):
+                asyncio.get_running_loop().run_in_executor(None, _close, unused)
 
     async def _serve(self, caller: Caller, scope: Scope, receive: Receive, send: Send) -> None:
         previous = CALLER.set(caller)
