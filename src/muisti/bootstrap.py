@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from muisti.engine import Muisti
     from muisti.engine.reader import Reader
     from muisti.engine.search import Search
+    from muisti.model import Memory
     from muisti.ports import (
         Clock,
         Embedders,
@@ -272,7 +273,13 @@ class BackEnd:
         from muisti.importers import ImportExportFiles
         from muisti.storage.files.markdown_codec import MarkdownCodec
 
-        return ImportExportFiles(MarkdownCodec(self.services.settings))
+        store = self.services.store
+
+        def read_text(memory: Memory) -> str:
+            stored = store.current(memory)
+            return "" if stored is None else stored.text
+
+        return ImportExportFiles(MarkdownCodec(self.services.settings, read_text))
 
 
 class _InMemory(BackEnd):

@@ -105,7 +105,9 @@ class StoreContract:
         )
         first = a_memory(1, "Apples are red", keywords=("fruit",), project="app", links=(link,))
         committed = opened.commit(
-            created=[first, a_memory(2, "Pears")], events=[an_event("saved", 1, 2)]
+            created=[first, a_memory(2, "Pears")],
+            events=[an_event("saved", 1, 2)],
+            extra={ident(1): {"status": "active"}},
         )
         assert committed.indexed
         assert set(committed.memories) == {ident(1), ident(2)}
@@ -114,6 +116,7 @@ class StoreContract:
         assert one.file_path != committed.memories[ident(2)].file_path
         stored = opened.stored(1)
         assert (stored.memory, stored.indexed) == (one, True)
+        assert not stored.text or "status: active\n" in stored.text
         assert find_ids(opened.index, "apples") == [ident(1)]
         assert opened.known(1).links == (link,)
 

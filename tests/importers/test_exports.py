@@ -13,7 +13,7 @@ import pytest
 from muisti import InvalidRequest, Muisti, bootstrap
 from muisti.importers.json_stream import iterate_array
 from tests.conftest import Opener
-from tests.importers.making import dump_lines
+from tests.importers.making import KEY, dump_lines, write
 
 HOSTILE = (
     "</pre><script>alert(1)</script> ![x](https://x.example/a.png) [j](javascript:alert(1)) \"'&"
@@ -113,3 +113,30 @@ def test_J7_a_large_array_is_read_in_bounded_memory() -> None:
     finally:
         tracemalloc.stop()
     assert peak < 8 << 20  # the array has 12 MB
+
+
+@pytest.mark.parametrize("form", ["obsidian", "markdown", "json", "jsonl"])
+def test_J7_keys_of_other_programs_are_exported_and_come_back(
+    opened: Opener, tmp_path: Path, form: str
+) -> None:
+    head = f"status: active\npeople:\n  - Anna\n  - Ben\nkey: {KEY}\nscore: 5\ntags: [a]"
+    write(tmp_path / "Brain/.obsidian/app.json", "{}")
+    write(tmp_path / "Brain/Otters.md", f"---\n{head}\n---\nOtters sleep on the water.")
+    memory = opened()
+    memory.import_from(tmp_path / "Brain")
+    if form == "obsidian":
+        target = tmp_path / "Exported"
+        memory.export_folder(target)
+        text = (target / "Otters.md").read_text()
+        assert "status: active\npeople:\n  - Anna\n  - Ben\n" in text
+    else:
+        target = tmp_path / ("out.md" if form == "markdown" else f"out.{form}")
+        target.write_text(memory.export_memories(format=form))
+        assert KEY not in target.read_text()
+    with bootstrap.open(tmp_path / "second") as second:
+        second.import_from(target)
+        [one] = second.list()
+        found = (second.root / str(one.file_path)).read_text()
+    for line in ("status: active", "  - Ben", 'imported_from: "obsidian: Brain/Otters.md"'):
+        assert line in found
+    assert "source_imported_from" not in found

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from muisti.errors import ImportFailed, InvalidMemory
 from muisti.importers import FormatSpec
@@ -155,9 +155,16 @@ def _format_link(item: Mapping[str, object]) -> str:
     return " ".join(words)
 
 
-def dump(memories: Sequence[Memory], _: MemoryCodec) -> str:
+def make_object(memory: Memory, codec: MemoryCodec) -> dict[str, Any]:
+    """Return a memory as an object, with the further keys of its file."""
+    values = cast("dict[str, Any]", to_jsonable(memory))
+    extra = codec.get_extra(memory)
+    return values | {key: value for key, value in extra.items() if key not in values}
+
+
+def dump(memories: Sequence[Memory], codec: MemoryCodec) -> str:
     """Return the memories as a list of objects."""
-    objects = [to_jsonable(memory) for memory in memories]
+    objects = [make_object(memory, codec) for memory in memories]
     return json.dumps(objects, ensure_ascii=False, indent=1) + "\n"
 
 

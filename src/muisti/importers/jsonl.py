@@ -6,10 +6,9 @@ import json
 from collections.abc import Iterator, Sequence
 
 from muisti.importers import FormatSpec
-from muisti.importers.json import read_item
+from muisti.importers.json import make_object, read_item
 from muisti.importers.source import MAX_LINE, Source
 from muisti.model import Memory
-from muisti.model.jsonable import to_jsonable
 from muisti.ports import ImportItem, MemoryCodec, SkippedItem
 
 
@@ -43,9 +42,9 @@ def iterate_lines(source: Source, path: str) -> Iterator[tuple[str, object]]:
                 yield where, SkippedItem(where, f"is not valid JSON ({error})")
 
 
-def dump(memories: Sequence[Memory], _: MemoryCodec) -> str:
+def dump(memories: Sequence[Memory], codec: MemoryCodec) -> str:
     """Return the memories, one on each line."""
-    lines = [json.dumps(to_jsonable(memory), ensure_ascii=False) for memory in memories]
+    lines = [json.dumps(make_object(memory, codec), ensure_ascii=False) for memory in memories]
     return "".join(f"{line}\n" for line in lines)
 
 

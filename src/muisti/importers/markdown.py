@@ -55,7 +55,7 @@ def _split_export(path: str, data: bytes) -> Iterator[bytes]:
 
 def dump(memories: Sequence[Memory], codec: MemoryCodec) -> str:
     """Return the memories' files as one text."""
-    texts = [codec.format_memory(memory) for memory in memories]
+    texts = [codec.format_memory(memory, codec.get_extra(memory)) for memory in memories]
     return "".join(f"<!-- muisti memory, {len(text.encode())} bytes -->\n{text}" for text in texts)
 
 

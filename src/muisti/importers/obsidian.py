@@ -39,7 +39,7 @@ def dump_files(memories: Sequence[Memory], codec: MemoryCodec) -> Iterator[tuple
     names = make_unique_names(memories, as_files=True)
     yield ".obsidian/app.json", "{}\n"
     for memory in memories:
-        extra: dict[str, ExtraValue] = {}
+        extra: dict[str, ExtraValue] = dict(codec.get_extra(memory))
         if tags := [_NOT_IN_TAG.sub("-", word).strip("-") for word in memory.keywords]:
             extra["tags"] = tuple(tag for tag in tags if tag)
         linked = [names[link.target] for link in memory.links if link.target in names]

@@ -37,6 +37,10 @@ class MemoryCodec(Protocol):
         """Return the text of a memory's file. Extra: further keys of its front matter."""
         ...
 
+    def get_extra(self, memory: Memory) -> Mapping[str, ExtraValue]:
+        """Return the keys of a stored memory's file that are no fields of muisti, for exports."""
+        ...
+
     def parse_link(self, line: str) -> Link:
         """Return the link in a line of front matter."""
         ...

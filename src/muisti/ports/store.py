@@ -31,6 +31,8 @@ class Stored:
     """Identifies this state: an `Update` based on another revision is refused."""
     indexed: bool
     """Whether the index has exactly this state."""
+    text: str = ""
+    """The text of its file, which may have further keys; empty in a store without files."""
 
 
 @dataclass(frozen=True, slots=True)

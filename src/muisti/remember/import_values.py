@@ -28,7 +28,8 @@ def make_extra(item: ImportedMemory, form: str, settings: Settings) -> dict[str,
         extra[IMPORTED_FROM] = _clean(f"{form}: {item.key}", settings)
     for name, value in item.extra.items():
         key = _OTHER.sub("_", name.lower()).strip("_") or "value"
-        if key in _OWN or not key[0].isalpha():
+        is_origin = key == IMPORTED_FROM and key not in extra  # exported from another vault
+        if (key in _OWN and not is_origin) or not key[0].isalpha():
             key = f"source_{key}"
         while key in extra:
             key += "_"

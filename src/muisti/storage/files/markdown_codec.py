@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 
 from muisti.errors import BrokenFile, ImportFailed
 from muisti.model import Link, Memory
+from muisti.model.memory import FIELDS
 from muisti.ports.documents import DocumentFormat
 from muisti.settings import Settings
 from muisti.storage.files import frontmatter
@@ -24,13 +25,20 @@ from muisti.storage.files.memory_codec import (
 )
 from muisti.storage.files.path_info import make_restored_path, make_trash_path
 from muisti.storage.files.timestamps import parse_time
+from muisti.text.redact import redact_text
+
+_KNOWN = frozenset(name for field in FIELDS for name in (field.name, field.alias))
 
 
 class MarkdownCodec:
     """Implements the port MemoryCodec."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(
+        self, settings: Settings, read_text: Callable[[Memory], str] | None = None
+    ) -> None:
+        """Read text: returns the text of a stored memory's file. Raises BrokenFile."""
         self._settings = settings
+        self._read_text = read_text
 
     def parse_memory(self, path: str, text: str, modified: datetime) -> Memory:
         """Parse the text of a file. Raises ImportFailed."""
@@ -61,6 +69,21 @@ class MarkdownCodec:
         """Return the text of a memory's file. Extra: further keys of its front matter."""
         fields = {**format_fields(memory), **(extra or {})}
         return frontmatter.compose(fields, memory.content, numbers=TYPED)
+
+    def get_extra(self, memory: Memory) -> dict[str, Value]:
+        """Return the keys of a stored memory's file that are no fields, redacted."""
+        try:
+            text = self._read_text(memory) if self._read_text is not None else ""
+            values, _ = self.parse_note(text)
+        except (BrokenFile, ImportFailed):
+            return {}  # somebody edits the file
+        return {
+            key: redact_text(value, self._settings)
+            if isinstance(value, str)
+            else tuple(redact_text(one, self._settings) for one in value)
+            for key, value in values.items()
+            if key not in _KNOWN
+        }
 
     def parse_link(self, line: str) -> Link:
         """Parse a link in front matter. Raises ImportFailed."""

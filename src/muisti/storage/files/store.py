@@ -267,7 +267,8 @@ class FileStore(FileRemoval):
                 return None
             return Stored(archived.memory, archived.seen.sha, indexed=False)
         try:
-            file = self.vault.read(path)
+            loaded = self.vault.load(path)
+            file = self.vault.parse(loaded)
         except BrokenFile:
             self.index.stale = True
             raise
@@ -278,7 +279,7 @@ class FileStore(FileRemoval):
         indexed = seen is not None and seen.sha == file.seen.sha
         if not indexed:
             self.index.stale = True
-        return Stored(file.memory, file.seen.sha, indexed)
+        return Stored(file.memory, file.seen.sha, indexed, loaded.data.decode("utf-8", "replace"))
 
     def versions(self, memory_id: str) -> list[StoredVersion]:
         """Return the earlier versions and merged texts of a memory, oldest first."""

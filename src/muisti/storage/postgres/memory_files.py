@@ -190,7 +190,8 @@ class MemoryFiles:
         if memory is None:
             place = ARCHIVE if file.archived else ""
             memory = self._format.decode_memory(place + file.path, file.data)
-        return Stored(memory, str(file.revision), indexed=not file.archived)
+        text = bytes(file.data).decode("utf-8", "replace")
+        return Stored(memory, str(file.revision), indexed=not file.archived, text=text)
 
     def versions(self, db: Connection, memory_id: str) -> list[StoredVersion]:
         """Return versions and merged texts, oldest first. Unreadable ones are left out."""
