@@ -41,9 +41,10 @@ def test_J7_custom_instructions_of_chatgpt_are_memories(memory: Muisti, tmp_path
         chat_node("c", None, "user", PROFILE, metadata=hidden),
         chat_node("r", "c", "assistant", {**REMEMBERED, "model_set_context": ""}, metadata=hidden),
         chat_node("u", "r", "user", "Hello"),
+        chat_node("b", "u", "assistant", "User plays the cello.", recipient="bio"),
     )
     report = memory.import_from(dump(tmp_path / "conversations.json", [first, second]))
-    assert (report.imported, report.merged, report.messages) == (4, 2, 2)
+    assert (report.imported, report.merged, report.messages) == (5, 2, 2)
     assert report.left_out == {"empty messages": 1}
     assert add_up(report)
     notes = by_title(memory)
@@ -51,6 +52,7 @@ def test_J7_custom_instructions_of_chatgpt_are_memories(memory: Muisti, tmp_path
     assert (about.content, about.kind, about.trusted) == ("I bake in Ghent.", "preference", False)
     assert about.created_at.year == 2025
     assert notes["How ChatGPT should answer"].content == "Use metric units."
+    assert any(one.content == "User plays the cello." for one in notes.values())
     cat = next(one for one in notes.values() if "Mia" in one.content)
     assert (cat.content, f"{cat.created_at:%Y-%m-%d}") == ("Has a cat\nnamed Mia.", "2024-06-02")
 

@@ -171,24 +171,28 @@ def read_context(where: str, node: Mapping[str, Any], at: object) -> list[Import
     metadata = message.get("metadata")
     plain = metadata.get("user_context_message_data") if isinstance(metadata, Mapping) else None
     given = {**content, **(plain if isinstance(plain, Mapping) else {})}
-    found = []
+    told: list[tuple[str, str | None, str | None, str]] = []
     for keys, title, kind in _CONTEXT.get(str(content.get("content_type")), ()):
         texts = [
             given[key] for key in keys if isinstance(given.get(key), str) and given[key].strip()
         ]
         quoted = _QUOTED.search(texts[0]) if texts else None
-        given_text = quoted[1] if quoted else "".join(texts[:1])
-        for text, said_at in split_remembered(given_text):
+        told.append((keys[0], title, kind, quoted[1] if quoted else "".join(texts[:1])))
+    if message.get("recipient") == "bio":
+        told.append(("bio", None, None, read_content(content)[0]))  # what ChatGPT wants to remember
+    found = []
+    for key, heading, kind_of, whole in told:
+        for text, said_at in split_remembered(whole):
             draft = Draft(
                 content=text,
-                title=title,
-                kind=kind,
+                title=heading,
+                kind=kind_of,
                 keywords=("chatgpt",),
                 created_at=parse_moment(said_at or message.get("create_time") or at),
                 source="chatgpt",
             )
             digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
-            found.append(ImportedMemory(draft, key=f"{keys[0]} {digest}", where=where))
+            found.append(ImportedMemory(draft, key=f"{key} {digest}", where=where))
     return found
 
 
