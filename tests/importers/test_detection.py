@@ -23,7 +23,7 @@ def pack(folder: Path, archive: Path, prefix: str) -> Path:
 def test_J7_a_vault_of_obsidian_may_contain_files_of_other_programs(
     memory: Muisti, tmp_path: Path
 ) -> None:
-    vault = tmp_path / "Brain"
+    vault = tmp_path / "Obsidian"
     write(vault / ".obsidian/app.json", "{}")
     write(vault / "MEMORY.md", "Notes of an agent, see [[Otters]]")
     write(vault / "Nature/Otters.md", "Otters sleep on the water.")

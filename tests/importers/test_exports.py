@@ -120,10 +120,10 @@ def test_J7_keys_of_other_programs_are_exported_and_come_back(
     opened: Opener, tmp_path: Path, form: str
 ) -> None:
     head = f"status: active\npeople:\n  - Anna\n  - Ben\nkey: {KEY}\nscore: 5\ntags: [a]"
-    write(tmp_path / "Brain/.obsidian/app.json", "{}")
-    write(tmp_path / "Brain/Otters.md", f"---\n{head}\n---\nOtters sleep on the water.")
+    write(tmp_path / "Obsidian/.obsidian/app.json", "{}")
+    write(tmp_path / "Obsidian/Otters.md", f"---\n{head}\n---\nOtters sleep on the water.")
     memory = opened()
-    memory.import_from(tmp_path / "Brain")
+    memory.import_from(tmp_path / "Obsidian")
     if form == "obsidian":
         target = tmp_path / "Exported"
         memory.export_folder(target)
@@ -137,6 +137,6 @@ def test_J7_keys_of_other_programs_are_exported_and_come_back(
         second.import_from(target)
         [one] = second.list()
         found = (second.root / str(one.file_path)).read_text()
-    for line in ("status: active", "  - Ben", 'imported_from: "obsidian: Brain/Otters.md"'):
+    for line in ("status: active", "  - Ben", 'imported_from: "obsidian: Obsidian/Otters.md"'):
         assert line in found
     assert "source_imported_from" not in found

@@ -9,12 +9,13 @@ import pytest
 
 from muisti import Muisti
 from tests.importers.making import write
+from tests.importers.test_detection import pack
 from tests.importers.test_obsidian import by_title
 
 
 @pytest.fixture
-def vault(tmp_path: Path) -> Path:
-    root = tmp_path / "Brain"
+def brain(tmp_path: Path) -> Path:
+    root = tmp_path / "Obsidian"
     notes = {
         "Home": "See [[Projects/Kitchen/Plan|the plan]], [[Kitchen/Sink#Size|sink]], [[Anna Müller]].",
         "Projects/Kitchen/Plan": "---\ntitle: Kitchen plan\nup: [[Home]]\nrelated:\n"
@@ -38,8 +39,8 @@ def linked(memory: Muisti, title: str) -> set[str]:
     return {titles[link.target] for link in memory.links(id_) if link.source == id_}
 
 
-def test_J7_links_by_path_and_in_front_matter(memory: Muisti, vault: Path) -> None:
-    report = memory.import_from(vault)
+def test_J7_links_by_path_and_in_front_matter(memory: Muisti, brain: Path) -> None:
+    report = memory.import_from(brain)
     assert [one.reason for one in report.unresolved] == ["2024-05-06", "Nowhere"]
     assert report.links == 5
     assert linked(memory, "Home") == {"Kitchen plan", "Sink", "Anna Müller"}
@@ -49,15 +50,24 @@ def test_J7_links_by_path_and_in_front_matter(memory: Muisti, vault: Path) -> No
 
 
 def test_J7_wikilinks_with_paths_still_lead_to_notes_after_the_import(
-    memory: Muisti, vault: Path
+    memory: Muisti, brain: Path
 ) -> None:
-    memory.import_from(vault)
-    wikilinks = {one.target for one in memory.unresolved_links()}
-    assert wikilinks == {"Plän.png"}
+    memory.import_from(brain)
+    assert "![[Plän.png]]" in by_title(memory)["Daily"].content
+    assert memory.unresolved_links() == []  # attachments are no memories
 
 
-def test_J7_tags_and_times_in_a_line(memory: Muisti, vault: Path) -> None:
-    memory.import_from(vault)
+def test_J7_attachments_in_an_archive_are_not_missing(
+    memory: Muisti, brain: Path, tmp_path: Path
+) -> None:
+    archive = pack(brain, tmp_path / "Obsidian.zip", "Obsidian/")
+    report = memory.import_from(archive)
+    assert [one.reason for one in report.unresolved] == ["2024-05-06", "Nowhere"]
+    assert report.left_out == {"files that are not text": 1}
+
+
+def test_J7_tags_and_times_in_a_line(memory: Muisti, brain: Path) -> None:
+    memory.import_from(brain)
     notes = by_title(memory)
     assert notes["Sink"].keywords == ("home", "steel", "Projects", "Kitchen")
     assert notes["Daily"].keywords == ("a", "b")

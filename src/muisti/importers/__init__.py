@@ -135,7 +135,7 @@ class LoadedSource:
                     yield SkippedItem(shown, reason)
                 if source.other_files:
                     reason = "files that are not text"
-                    yield SkippedItem(source.shown, reason, source.other_files, expected=True)
+                    yield SkippedItem(source.shown, reason, len(source.other_files), expected=True)
                 if load := formats[self.format].load:
                     yield from load(source, self._codec)
         except UnsafeFile as error:

@@ -274,7 +274,9 @@ def load_linked_notes(
                 for one in to_list(name):
                     names.add(one, note.path)
     root = source.identity
-    files = {normalize_name(posixpath.basename(path)) for path in source.files}
+    files = {
+        normalize_name(posixpath.basename(path)) for path in (*source.files, *source.other_files)
+    }
     wikilinks = {note.path: note.find_wikilinks() for note in notes if isinstance(note, Note)}
     wanted = {make_link_key(link.target) for links in wikilinks.values() for link in links}
     for note in notes:

@@ -42,8 +42,8 @@ class Source:
         self.shown = shown or str(path)
         """Its name in messages."""
         self.is_folder = path.is_dir()
-        self.other_files = 0
-        """Files of an archive that no importer reads, such as images."""
+        self.other_files: list[str] = []
+        """Paths of files of an archive that no importer reads, such as images."""
         self.problems: list[tuple[str, str]] = []
         """Linked folders, and entries of an archive that were not unpacked, and why."""
         self._read = 0
@@ -224,7 +224,7 @@ def _enter_only_file(source: Source) -> Source:
         return source
     inner = Source(path, source.describe(files[0]))
     inner.problems = source.problems
-    inner.other_files = source.other_files + len(source.files) - 1
+    inner.other_files = source.other_files + [one for one in source.files if one != files[0]]
     return inner
 
 
@@ -246,13 +246,15 @@ def open_archive(path: Path) -> Iterator[zipfile.ZipFile]:
             raise ImportFailed(f"{path}: is not a readable zip archive ({error})") from error
 
 
-def unpack(archive: zipfile.ZipFile, root: Path, path: Path) -> tuple[list[tuple[str, str]], int]:
+def unpack(
+    archive: zipfile.ZipFile, root: Path, path: Path
+) -> tuple[list[tuple[str, str]], list[str]]:
     """Unpack what importers can read. Return the entries that were refused, and other files."""
     entries = archive.infolist()
     if len(entries) > MAX_ENTRIES:
         raise ImportFailed(f"{path}: contains more than {MAX_ENTRIES} files; split it")
     problems = []
-    left, others = MAX_UNPACKED, 0
+    left, others = MAX_UNPACKED, []
     shared = count_shared_folders(entries)
     for entry in entries:
         inside = entry.filename.replace("\\", "/")
@@ -269,7 +271,7 @@ def unpack(archive: zipfile.ZipFile, root: Path, path: Path) -> tuple[list[tuple
         elif any(name.startswith(".") for name in names[shared:]):
             continue
         elif not inside.lower().endswith(READABLE):
-            others += 1
+            others.append(inside)
         elif stat.S_ISLNK(entry.external_attr >> 16):
             problems.append((shown, "is a symbolic link"))
         else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from muisti.model import Link, LinkSource, LinkType, Memory, UnresolvedLink
@@ -16,6 +17,10 @@ from muisti.ports.link_names import (
     normalize_name,
 )
 
+_ATTACHMENT = re.compile(
+    r"\.(?:png|jpe?g|gif|svg|webp|avif|bmp|pdf|mp3|wav|m4a|ogg|flac|mp4|mov|webm|mkv|canvas|base)\Z",
+    re.IGNORECASE,
+)
 _PART = 200
 """How many memories are resolved at a time."""
 
@@ -57,7 +62,10 @@ def find_links(services: Services, ids: Sequence[str]) -> list[Link]:
 
 
 def find_unresolved(services: Services) -> list[UnresolvedLink]:
-    """Return the wikilinks that lead to no memory, those of the latest memory first."""
+    """Return the wikilinks that lead to no memory, those of the latest memory first.
+
+    Those to an image or another file are left out: Obsidian embeds attachments with wikilinks.
+    """
     with services.index.snapshot():
         ids = services.index.find_labelled(WIKILINK, None)
         unresolved = []
@@ -65,7 +73,7 @@ def find_unresolved(services: Services) -> list[UnresolvedLink]:
             part = services.index.get_many(ids[start : start + _PART])
             linking = [(source, target) for source in part for target in source.wikilinks]
             for source, target, found in resolve(services, linking):
-                if found is None:
+                if found is None and not _ATTACHMENT.search(target):
                     unresolved.append(UnresolvedLink(source.id, source.title, target))
         return unresolved
 
