@@ -120,6 +120,25 @@ def test_J7_fields_are_mapped_or_kept(memory: Muisti, tmp_path: Path) -> None:
     assert (coffee.categories, coffee.keywords) == (("method",), ("drink", "brewing"))
 
 
+def test_J7_a_memory_of_mem0_that_expires_is_valid_until_then(
+    memory: Muisti, tmp_path: Path
+) -> None:
+    made = "2025-03-01T10:00:00Z"
+    days = {"1": "2025-06-01", "2": "2025-02-01", "3": "soon"}  # the second before it was made
+    items = [
+        {"id": id_, "memory": f"Fact {id_}", "user_id": "a", "created_at": made,
+         "expiration_date": day}
+        for id_, day in days.items()
+    ]  # fmt: skip
+    report = memory.import_from(dump(tmp_path / "mem0.json", items))
+    assert (report.format, report.imported, report.problems) == ("mem0", 3, ())
+    found = {one.content: one for one in memory.list(user="*")}
+    ends = [found[f"Fact {id_}"].valid_until for id_ in days]
+    assert [end and f"{end:%Y-%m-%d}" for end in ends] == ["2025-06-01", None, None]
+    kept = (memory.root / str(found["Fact 3"].file_path)).read_text()
+    assert "expiration_date: soon" in kept
+
+
 def test_J7_a_format_can_be_named(memory: Muisti, tmp_path: Path) -> None:
     file = dump(tmp_path / "odd.json", [{"memory": "Likes tea"}])
     assert memory.import_from(file, dry_run=True).format == "json"

@@ -79,6 +79,11 @@ def read_memory(where: str, item: object) -> ImportItem:
     created_at = parse_moment(item.get("created_at"))
     if created_at is None and item.get("created_at"):
         extra["created_at"] = str(item["created_at"])
+    expires = parse_moment(item.get("expiration_date"))
+    if expires is not None and (created_at is None or created_at < expires):
+        del extra["expiration_date"]
+    else:
+        expires = None
     draft = Draft(
         content=text,
         user=texts["user_id"],
@@ -87,6 +92,7 @@ def read_memory(where: str, item: object) -> ImportItem:
         categories=categories,
         keywords=categories,
         created_at=created_at,
+        valid_until=expires,
         source="mem0",
     )
     id_ = item.get("id")
