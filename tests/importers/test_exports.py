@@ -103,6 +103,18 @@ def test_J7_a_page_to_read_offline_loads_and_runs_nothing(memory: Muisti) -> Non
     assert {link[1:] for link in page.links if link.startswith("#")} == ids
 
 
+def test_J7_a_page_to_read_offline_has_tables_and_wikilinks(memory: Muisti) -> None:
+    one = memory.save("Otters sleep", title="Otters", aliases=["Lutra"])
+    table = "| a | b |\n|---|---|\n| [[Otters\\|them]] | ~~x~~ |"
+    links = "[[lutra]], [[Nature/Otters#Sleep]], ![[Otters]], [[Nobody]] `[[Otters]]` [[#Top]]"
+    memory.save(f"{table}\n\n{links}", title="Links")
+    text = memory.export_memories(format="html")
+    for label in ("them", "lutra", "Nature/Otters", "Otters"):
+        assert f'<a href="#{one.id}">{label}</a>' in text
+    assert "Nobody <code>[[Otters]]</code> [[#Top]]" in text
+    assert "<td><s>x</s></td>" in text
+
+
 def test_J7_a_large_array_is_read_in_bounded_memory() -> None:
     item = json.dumps({"content": "x" * 1000}).encode()
     data = io.BytesIO(b"[" + b",".join([item] * 12_000) + b"]")
