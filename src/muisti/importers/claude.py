@@ -46,7 +46,7 @@ _MORE = {
 
 
 def find_more(source: Source, part: str) -> list[str]:
-    """Return the files of a part of an export that does not contain conversations."""
+    """Return the files of a part of an export, other than conversations."""
     sign = re.compile(_MORE[part])
     found = []
     for path in source.find(".json"):

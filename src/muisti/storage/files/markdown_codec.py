@@ -76,7 +76,7 @@ class MarkdownCodec:
             text = self._read_text(memory) if self._read_text is not None else ""
             values, _ = self.parse_note(text)
         except (BrokenFile, ImportFailed):
-            return {}  # somebody edits the file
+            return {}  # a person edits the file
         return {
             key: redact_text(value, self._settings)
             if isinstance(value, str)
