@@ -130,7 +130,7 @@ def test_K6_the_command_line_says_so(clone: Path) -> None:
         assert run_command(command, os.environ).returncode != 0
     assert "muisti trust" in cli("save", CANARY, code=1).stderr
     assert "muisti trust" in cli("model", "use", "all-MiniLM-L6-v2", code=1).stderr
-    assert "extractor = 'rules'" in cli("settings").stdout
+    assert 'extractor = "rules"' in cli("settings").stdout
     shown = json.loads(cli("list", "--all", "--json").stdout)
     assert [one["trusted"] for one in shown] == [False]
     assert RULE not in cli("core", "get").stdout

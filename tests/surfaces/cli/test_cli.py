@@ -111,7 +111,7 @@ def test_J2_the_end_of_an_id_is_enough(cli: Cli, vault: Path) -> None:
     cli.run("deemphasize", short, "--amount", "0.5")
     assert "Salience 0.55" in cli.run("reinforce", short).stdout
     assert "trash" in cli.run("delete", short).stdout
-    assert "no memory" in cli.run("show", short, code=1).stderr
+    assert "is in the trash" in cli.run("show", short, code=1).stderr
     assert "Other text" in cli.run("show", short, "--include-deleted").stdout
     assert "Restored" in cli.run("restore", short).stdout
     assert "--yes" in cli.run("delete", "--hard", short, given="n\n", code=1).stderr
