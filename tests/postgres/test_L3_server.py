@@ -17,6 +17,7 @@ from click.testing import CliRunner
 from scripts.public_surfaces import _routes
 from starlette.testclient import TestClient
 
+from muisti import Muisti
 from muisti.bootstrap_postgres import administer_tenants
 from muisti.bootstrap_tenants import TenantVaults
 from muisti.errors import SettingsError, VaultReadOnly
@@ -29,6 +30,7 @@ from muisti.surfaces.rest import events
 from muisti.surfaces.rest.app import create_app
 from muisti.surfaces.rest.config import ServerConfig
 from muisti.surfaces.tenant_work import work_for_tenants
+from tests.postgres.event_loop import record_calls
 from tests.postgres.roles import Roles, make_roles, run
 from tests.rest.conftest import BASE, check_problem, until
 
@@ -400,8 +402,10 @@ def test_L3_changes_are_told_to_their_tenant_only(
 
 
 def test_L3_vaults_threads_and_connections_are_bounded(
-    roles: Roles, admin: TenantAdministration
+    roles: Roles, admin: TenantAdministration, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    closing = record_calls(monkeypatch, Muisti, "close")
+
     def count_threads() -> int:
         names = [thread.name for thread in threading.enumerate()]
         return sum(name.startswith("muisti-") for name in names)
@@ -417,6 +421,7 @@ def test_L3_vaults_threads_and_connections_are_bounded(
                     client.get("/api/search?query=harbour", headers=tenant.write).status_code == 200
                 )
                 assert vaults.count_open() <= 2
+        assert set(closing) == {False}
         first, second = (one.memory for one in vaults._open.values())
         assert first is not None
         assert second is not None
