@@ -76,6 +76,11 @@ def redact_message(message: str) -> str:
     return redact_secrets(message)
 
 
+def describe_reading(error: Exception) -> str:
+    """Return why a file cannot be read, without its number and path, which are said elsewhere."""
+    return (isinstance(error, OSError) and error.strerror) or str(error)
+
+
 def quote_value(value: object) -> str:
     """Return a value as it is shown in a message: in quotes, redacted, at most 80 characters.
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from muisti.errors import SettingsError
+from muisti.errors import SettingsError, describe_reading
 from muisti.filesystem import UnsafeFile, read_file
 from muisti.model import Kind, Sector
 from muisti.safe_regex import find_fault
@@ -29,8 +29,9 @@ def read_table(path: Path) -> dict[str, Any]:
     except UnsafeFile as error:
         raise SettingsError(f"{path} cannot be read: it {error.reason}") from error
     except (OSError, UnicodeDecodeError) as error:
+        reason = describe_reading(error)
         raise SettingsError(
-            f"{path}: cannot be read ({error}); make it a readable UTF-8 text file"
+            f"{path}: cannot be read ({reason}); make it a readable UTF-8 text file"
         ) from error
     if not any(line.strip() and not line.lstrip().startswith("#") for line in text.splitlines()):
         return {}

@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 
 from muisti.engine.memories import Memories
-from muisti.errors import IndexProblem, InvalidRequest, VaultError
+from muisti.errors import IndexProblem, InvalidRequest, VaultError, describe_reading
 from muisti.filesystem import read_file
 from muisti.lifecycle import core_memory as core
 from muisti.lifecycle.links import end_replaced
@@ -114,7 +114,7 @@ class Extraction(Memories):
             try:
                 source = read_file(path.resolve(), MAX_SOURCE)[0].decode("utf-8-sig")
             except (OSError, UnicodeDecodeError) as error:
-                reason = f"must be a readable UTF-8 text file ({error})"
+                reason = f"must be a readable UTF-8 text file ({describe_reading(error)})"
                 raise InvalidRequest("source", path, reason) from error
         owner = check_name("user", self._choose_core(user), self.settings)
         return self._write(core.core_init, redact_text(source, self.settings), user=owner)

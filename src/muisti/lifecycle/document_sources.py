@@ -67,7 +67,7 @@ def find_indexed(
         reason = "is part of the workspace, which is always indexed; rename or move it"
         raise InvalidRequest("path", path, reason)
     if wanted not in known:
-        indexed = f"indexed are: {', '.join(known)}" if known else "nothing is"
+        indexed = f"indexed are: {', '.join(known)}" if known else "no path is"
         raise InvalidRequest("path", path, f"is not indexed; {indexed}")
     return wanted
 

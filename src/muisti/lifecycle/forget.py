@@ -9,6 +9,7 @@ from datetime import datetime
 
 from muisti.errors import ConversationNotFound, InvalidRequest, MessageNotFound, Unsupported
 from muisti.model import (
+    SESSION_BREAK,
     Conversation,
     Event,
     EventName,
@@ -278,7 +279,7 @@ def delete_messages(
         if not known and (ids or (ids is None and not hard)):
             raise ConversationNotFound(conversation)
         if ids is None:
-            removed = known
+            removed = [one for one in known if one.type != SESSION_BREAK]
         else:
             removed = [message for message in known if message.id in ids]
             missing = [id_ for id_ in ids if id_ not in {message.id for message in known}]

@@ -428,3 +428,12 @@ def test_F6_a_conversation_that_was_assigned_comes_back_to_its_owner(chat: Muist
     assert chat.forget(user="anna", hard=True).messages == 1  # from the trash
     with pytest.raises(InvalidRequest):
         chat.restore_conversation("chan_1")
+
+
+def test_F6_as_many_messages_are_deleted_as_come_back(chat: Muisti) -> None:
+    chat.append_message("chan_1", "user", "The harbour has seven cranes")
+    chat.session_break("chan_1")
+    chat.append_message("chan_1", "user", "And nine ships")
+    assert chat.delete_conversation("chan_1") == 2
+    restored = chat.restore_conversation("chan_1")
+    assert (restored.messages, restored.since_break) == (2, 1)

@@ -14,7 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from muisti.errors import InvalidRequest
+from muisti.errors import InvalidRequest, describe_reading
 from muisti.filesystem import Tree, UnsafeFile, is_link
 from muisti.model import DocumentSource
 from muisti.settings import SETTINGS_FILE, Settings
@@ -96,7 +96,7 @@ class FileDocuments:
         try:
             found = Path(path).expanduser().resolve(strict=True)
         except (OSError, RuntimeError) as error:
-            reason = f"cannot be read ({error})"
+            reason = f"cannot be read ({describe_reading(error)})"
             raise InvalidRequest("path", path, reason) from error
         if found.is_file() and found.suffix.lower() not in SUFFIXES:
             reason = f"{_MUST_BE}; the name of a file must end in {' or '.join(SUFFIXES)}"

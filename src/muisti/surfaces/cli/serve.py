@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from muisti.errors import SettingsError
+from muisti.errors import SettingsError, describe_reading
 from muisti.filesystem import is_occupied
 from muisti.locations import find_database
 from muisti.settings import IN_MEMORY, SETTINGS_FILE, find_vault
@@ -149,7 +149,8 @@ def _read_token(path: Path) -> str:
         is_shared = path.stat().st_mode & 0o077
         text = path.read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"cannot read the token file {path}: {error}") from error
+        reason = describe_reading(error)
+        raise SettingsError(f"cannot read the token file {path}: {reason}") from error
     if is_shared and sys.platform != "win32":
         raise SettingsError(f"{path} is readable by other users; run chmod 600 {path}")
     return text
