@@ -309,6 +309,18 @@ def test_E8_explain_tells_why_and_why_not(memory: Muisti) -> None:
     assert any("trash" in reason for reason in memory.explain("heron", saved.id).reasons)
 
 
+def test_E8_one_shared_word_of_many_is_little_similarity(memory: Muisti) -> None:
+    memory.save_batch([f"Unrelated remark number {n} on the weather" for n in range(10)])
+    asked = memory.save("Anna Virtanen leads the payments team from Helsinki")
+    memory.save("The mobile team knows REST, caching and queues")
+    best = memory.related(asked.id)[0]
+    assert best.memory.content.startswith("The mobile team")
+    assert best.score < 0.5
+    same = memory.save("Anna Virtanen leads the payments team from Helsinki", project="shop")
+    best = memory.related(asked.id)[0]
+    assert (best.memory.id, best.score > 0.9) == (same.id, True)
+
+
 def test_E8_related_of_a_memory_with_very_many_words(memory: Muisti) -> None:
     huge = memory.save(
         " ".join(f"word{n}" for n in range(amount(quick=1_000, all=50_000))) + " platypus platypus"

@@ -233,9 +233,12 @@ def find_weak(scores: Sequence[float], constants: Constants) -> list[bool]:
     return [score < floor for score in scores]
 
 
-def rate_similarity(evidence: Sequence[Evidence]) -> list[float]:
-    """Return how similar each text is, by words or by meaning. It never rises down the list."""
-    ratings = (max(one.share, one.nearness or 0.0) for one in evidence)
+def rate_similarity(evidence: Sequence[Evidence], share: float) -> list[float]:
+    """Return how similar each text is, by words or by meaning. It never rises down the list.
+
+    Share: the part of the memory's words that were looked for.
+    """
+    ratings = (max(one.share * share, one.nearness or 0.0) for one in evidence)
     return list(accumulate(ratings, min))
 
 

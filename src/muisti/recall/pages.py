@@ -121,7 +121,7 @@ def _rank_pages(
     Raises UnusableColumns.
     """
     pages: list[Page] = []
-    ids = {without}
+    ids: set[str] = set()
     texts: set[tuple[str, str]] = set()
     missing = count
     by_rank = services.settings.fusion == "rrf"
@@ -131,7 +131,7 @@ def _rank_pages(
         embedding = retrieval.embedding
         inputs = make_inputs(retrieval)
         page: list[Ranked] = []
-        for ranked in rank(inputs):
+        for ranked in rank(inputs, without):
             candidate = ranked.candidate
             text = candidate.content_hash, candidate.user
             if candidate.memory_id not in ids and text not in texts:

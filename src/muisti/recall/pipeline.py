@@ -93,7 +93,7 @@ def find_related(
         memory = require_entry(services, memory_id)
         space = next((space for space in services.vectors.spaces() if space.serving), None)
         vector = services.vectors.get_vector(space, memory_id) if space else None
-        terms = choose_related_terms(services, memory_id)
+        terms, share = choose_related_terms(services, memory_id)
         if not terms and vector is None:
             return []
         words = [term.text for term in terms] or split_query(memory.title)
@@ -106,7 +106,7 @@ def find_related(
             services, query, where, limit, now, embedding=embedding, without=memory_id
         )
         # A memory is not a question: here the score is how similar they are.
-        scores = rate_similarity([hit.evidence for hit in found.hits])
+        scores = rate_similarity([hit.evidence for hit in found.hits], share)
         hits = [
             hit._replace(score=score, weak=False)
             for hit, score in zip(found.hits, scores, strict=True)

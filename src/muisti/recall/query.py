@@ -106,8 +106,12 @@ def find_terms(services: Services, words: Sequence[str]) -> list[Term]:
     return choose_terms(words, services.index.frequencies(words), find_similar)
 
 
-def choose_related_terms(services: Services, memory_id: str) -> list[Term]:
-    """Return the most distinctive words of a memory that other memories have too."""
+def choose_related_terms(services: Services, memory_id: str) -> tuple[list[Term], float]:
+    """Return the most distinctive words of a memory that other memories have too.
+
+    And the weighted share of the memory's words that others have: a text with all the words
+    returned has no more than that in common with the memory.
+    """
     stored = " ".join(services.index.get_words([memory_id]).get(memory_id, ()))
     counts = Counter(stored.split())
     words = remove_stop_words(list(counts))
@@ -116,7 +120,12 @@ def choose_related_terms(services: Services, memory_id: str) -> list[Term]:
     shared = [word for word in most_used if frequencies.counts.get(word, 0) > 1]
     terms = choose_terms(shared, frequencies, lambda *_: [])
     terms.sort(key=lambda term: -term.weight * counts.get(term.text, 1))
-    return terms[:RELATED_TERMS]
+    weights = {
+        word: compute_idf(frequencies.counts.get(word, 0), frequencies.documents)
+        for word in most_used
+    }
+    share = math.fsum(map(weights.__getitem__, shared)) / (math.fsum(weights.values()) or 1.0)
+    return terms[:RELATED_TERMS], share
 
 
 def spell_words(query: str) -> dict[str, str]:

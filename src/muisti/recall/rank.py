@@ -66,11 +66,12 @@ def sum_features(inputs: RankingInputs) -> Totals:
     return Totals(by_feature, known, most)
 
 
-def rank(inputs: RankingInputs) -> Iterator[Ranked]:
+def rank(inputs: RankingInputs, without: str = "") -> Iterator[Ranked]:
     """Yield the candidates, best first. Equal scores: latest first, then by ID.
 
     Equal texts of one user appear once. Rows are read as far as results are taken: a candidate is
     certain to come next if no other one that was not read yet can have a higher score.
+    `without`: an ID to leave out.
     """
     retrieval = inputs.retrieval
     columns, table = retrieval.columns, retrieval.table
@@ -119,7 +120,7 @@ def rank(inputs: RankingInputs) -> Iterator[Ranked]:
         while certain < len(ready) and ready[certain].score > limit:
             one = ready[certain]
             text = one.candidate.content_hash, one.candidate.user
-            if text not in shown:
+            if text not in shown and one.candidate.memory_id != without:
                 shown.add(text)
                 yield one
             certain += 1
