@@ -309,6 +309,15 @@ def test_E8_explain_tells_why_and_why_not(memory: Muisti) -> None:
     assert any("trash" in reason for reason in memory.explain("heron", saved.id).reasons)
 
 
+@pytest.mark.parametrize("call", ["get", "touch", "delete", "restore", "related", "timeline"])
+def test_A4_a_memory_instead_of_its_id(memory: Muisti, call: str) -> None:
+    saved = memory.save("The walrus is remembered")
+    for wrong in (saved, None, 5, b"x"):
+        with pytest.raises(InvalidRequest, match="^id must be the ID of a memory"):
+            getattr(memory, call)(wrong)
+    assert memory.get(saved.id) == saved
+
+
 def test_E8_one_shared_word_of_many_is_little_similarity(memory: Muisti) -> None:
     memory.save_batch([f"Unrelated remark number {n} on the weather" for n in range(10)])
     asked = memory.save("Anna Virtanen leads the payments team from Helsinki")

@@ -17,6 +17,12 @@ ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 """What the ID of a memory looks like."""
 
 
+def check_id(memory_id: object) -> None:
+    """Raise InvalidRequest for what is not a text: a memory instead of its ID, for example."""
+    if not isinstance(memory_id, str):
+        raise InvalidRequest("id", memory_id, "must be the ID of a memory, such as `memory.id`")
+
+
 def require_memory(services: Services, memory_id: str) -> Memory:
     """Return an indexed memory.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from muisti.errors import InvalidRequest, MemoryNotFound
 from muisti.model import EntryType, FoundMemories
 from muisti.model.validity import is_outdated
-from muisti.ports.lookups import ID
+from muisti.ports.lookups import ID, check_id
 from muisti.ports.scope import check_visible, filter_visible
 
 if TYPE_CHECKING:
@@ -72,6 +72,7 @@ def build_timeline(
     """
     from muisti.model import CompactResult
 
+    check_id(memory_id)
     check_visible(services, [memory_id], where)
     anchor = require_entry(services, memory_id)
     for option, value in (("before", before), ("after", after)):

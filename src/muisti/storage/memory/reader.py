@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import datetime
 
 from muisti.model import EntryType, Filter, Memory, Session, SessionAction, SessionUse, Usage
+from muisti.ports.lookups import check_id
 from muisti.ports.search import Candidate, Order
 from muisti.storage.checked_values import check_text
 from muisti.storage.memory.tables import Database, Entry
@@ -38,6 +39,7 @@ class MemoryReading:
         self, memory_id: str, *, include_deleted: bool = False, any_origin: bool = False
     ) -> Memory | None:
         """Return the memory with this ID, or None."""
+        check_id(memory_id)
         found = self.get_many([memory_id], include_deleted=include_deleted, any_origin=any_origin)
         return found[0] if found else None
 

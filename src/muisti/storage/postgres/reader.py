@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from muisti.model import EntryType, Filter, Memory, Session, SessionAction, SessionUse, Usage
+from muisti.ports.lookups import check_id
 from muisti.ports.search import Candidate, Order
 from muisti.storage.postgres.connect import Database, fetch
 from muisti.storage.postgres.rows import (
@@ -61,6 +62,7 @@ class PostgresReader:
         self, memory_id: str, *, include_deleted: bool = False, any_origin: bool = False
     ) -> Memory | None:
         """Return the memory with this ID, or None."""
+        check_id(memory_id)
         found = self.get_many([memory_id], include_deleted=include_deleted, any_origin=any_origin)
         return found[0] if found else None
 

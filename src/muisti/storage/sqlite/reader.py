@@ -13,6 +13,7 @@ import apsw
 
 from muisti.errors import IndexCorrupt
 from muisti.model import EntryType, Usage
+from muisti.ports.lookups import check_id
 from muisti.ports.rows import Words
 from muisti.ports.search import Candidate, Order
 from muisti.storage.row_values import time_or_none, to_int, to_time
@@ -66,6 +67,7 @@ class SqliteReader:
         self, memory_id: str, *, include_deleted: bool = False, any_origin: bool = False
     ) -> Memory | None:
         """Return the memory with this ID, or None."""
+        check_id(memory_id)
         found = self._read_memories("m.id = ?", [memory_id], FROM_ENTRIES if any_origin else FROM)
         return found[0] if found and (include_deleted or found[0].deleted_at is None) else None
 
