@@ -449,3 +449,13 @@ def test_J2_a_memory_in_the_trash_is_not_called_unknown(cli: Cli, command: str) 
         f"error: {saved['id']} is in the trash; `muisti restore {saved['id']}` restores it\n"
     )
     assert "no memory has the ID 12345678" in cli.run(name, "12345678", *options, code=1).stderr
+
+
+def test_J2_the_paths_of_files_that_cannot_be_read_are_printed_whole(cli: Cli, vault: Path) -> None:
+    path = f"facts/2026-11-18_{'the_walrus_is_remembered_' * 5}.md"
+    cli.run("save", "The walrus is remembered")
+    (vault / path).parent.mkdir(exist_ok=True)
+    (vault / path).write_text("---\nkind: [fact\n---\nThe walrus\n")
+    lines = cli.run("verify", code=1).stdout.splitlines()
+    assert path in lines
+    assert lines[lines.index(path) + 1].startswith("  the front matter is not valid YAML")

@@ -413,10 +413,15 @@ def _format_counts(counts: Mapping[str, int]) -> str:
 
 
 def print_problems(problems: Sequence[Problem]) -> None:
-    """Print files that cannot be read, with the reason; nothing if there are none."""
+    """Print files that cannot be read, with the reason; nothing if there are none.
+
+    Paths are printed whole, however long, so that they can be copied.
+    """
     if not problems:
         return
-    table = new_table("file", "reason")
+    from rich.padding import Padding
+
+    console = new_console()
     for problem in problems:
-        table.add_row(escape(problem.path), escape(problem.reason))
-    new_console().print(table)
+        console.print(escape(problem.path), soft_wrap=True)
+        console.print(Padding(escape(problem.reason), (0, 0, 0, 2)))
