@@ -150,7 +150,8 @@ def add_handlers(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
             path = errors.redact_message(path)[:200]  # clients may send odd names
             field = path.encode("utf-8", "replace").decode()
             is_unknown = one["type"] == "extra_forbidden"
-            message = describe_unknown(request, one["loc"]) if is_unknown else str(one["msg"])
+            told = str(one["msg"]).removeprefix("Value error, ")
+            message = describe_unknown(request, one["loc"]) if is_unknown else told
             invalid.append(FieldError(field=field, message=message))
         first = invalid[0]
         problem = Problem(
