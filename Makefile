@@ -100,10 +100,10 @@ shape: $(READY)
 	$(BIN)/python scripts/shape.py
 
 docs: $(READY)  ## the generated pages must be what the code says
-	$(BIN)/python scripts/docs.py --check
+	$(BIN)/python -m scripts.docs --check
 
 docs-write: $(READY)
-	$(BIN)/python scripts/docs.py
+	$(BIN)/python -m scripts.docs
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks.speed

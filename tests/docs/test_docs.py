@@ -106,7 +106,7 @@ def _anchors(page: Path) -> set[str]:
 @pytest.mark.exhaustive
 def test_generated_pages_are_fresh() -> None:
     done = subprocess.run(
-        [sys.executable, "scripts/docs.py", "--check"],
+        [sys.executable, "-m", "scripts.docs", "--check"],
         cwd=ROOT,
         capture_output=True,
         text=True,

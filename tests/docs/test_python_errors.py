@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scripts.docs import find_raised, public_methods
+from scripts.docs_python import find_raised, public_methods
 
 from muisti import Muisti, MuistiError, errors
 

@@ -11,7 +11,7 @@ import pytest
 from muisti import Muisti
 from muisti.bootstrap_postgres import administer_tenants
 from muisti.bootstrap_tenants import TenantVaults
-from muisti.errors import StoreUnavailable, TenantNotFound
+from muisti.errors import SettingsError, StoreUnavailable, TenantNotFound
 from muisti.model.tenants import Access
 from muisti.storage.postgres.tenants import TenantAdministration
 from tests.postgres.roles import Roles, make_roles
@@ -130,3 +130,11 @@ def test_L3_opening_a_vault_holds_up_no_other(
         assert vaults.count_open() == 2
     finally:
         vaults.close()
+
+
+def test_L3_a_role_that_sees_all_rows_does_not_serve(roles: Roles) -> None:
+    for dsn in (roles.owner, roles.superuser):
+        with pytest.raises(SettingsError, match="muisti tenants grant ROLE"):
+            TenantVaults(dsn)
+    with pytest.raises(SettingsError, match="tokens of their own"):
+        replace(CONFIG, token="0123456789abcdef")

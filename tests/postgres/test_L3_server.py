@@ -8,7 +8,6 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -20,7 +19,7 @@ from starlette.testclient import TestClient
 from muisti import Muisti
 from muisti.bootstrap_postgres import administer_tenants
 from muisti.bootstrap_tenants import TenantVaults
-from muisti.errors import SettingsError, VaultReadOnly
+from muisti.errors import VaultReadOnly
 from muisti.model.tenants import Access, Limits
 from muisti.storage.postgres.pools import MOST_CONNECTIONS
 from muisti.storage.postgres.tenants import TenantAdministration
@@ -492,11 +491,3 @@ def test_L3_the_worker_of_all_tenants(
     found = CliRunner().invoke(cli, ["worker", "--tenants", "--once"])
     assert found.exit_code == 1
     assert "--tenants needs a database" in str(found.exception)
-
-
-def test_L3_a_role_that_sees_all_rows_does_not_serve(roles: Roles) -> None:
-    for dsn in (roles.owner, roles.superuser):
-        with pytest.raises(SettingsError, match="muisti tenants grant ROLE"):
-            TenantVaults(dsn)
-    with pytest.raises(SettingsError, match="tokens of their own"):
-        replace(CONFIG, token="0123456789abcdef")

@@ -8,7 +8,7 @@ import sys
 from dataclasses import replace
 
 import pytest
-from scripts.docs import describe_signature
+from scripts.docs_python import describe_signature
 
 import muisti
 from muisti import MemoryService, Muisti, SearchResult, Session
