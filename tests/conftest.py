@@ -5,6 +5,7 @@ folders.
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -30,10 +31,13 @@ settings.load_profile("muisti")
 def pytest_configure(config: pytest.Config) -> None:
     """Keep the folders of `make test` in memory: most tests wait for a disk more than they work.
 
-    `make test-all` uses the disk.
+    `make test-all` uses the disk. And let the processes that tests start be interrupted.
     """
     if not tiers.ALL and tiers.can_hold_vaults(SHARED_MEMORY):
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(SHARED_MEMORY))
+    # A shell may start it in the background with Ctrl+C ignored, and its processes inherit that.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 SHARED_MEMORY = Path("/dev/shm")

@@ -1,4 +1,4 @@
-"""CrewAI with its memory in a vault. Usage: `python crewai_memory.py VAULT`.
+"""CrewAI with its memory in a vault. Usage: `python crewai_memory.py [VAULT]`.
 
 Needs `pip install 'muisti[crewai]'`. A crew takes the memory as `memory=`. A real crew uses a model
 instead of `Silent`, which also infers scope, categories and importance.
@@ -26,7 +26,7 @@ class Silent(BaseLLM):
 
 
 if __name__ == "__main__":
-    with Muisti.open(sys.argv[1]) as vault:
+    with Muisti.open(sys.argv[1] if sys.argv[1:] else "notes") as vault:
         storage = MuistiStorage(vault, project="pets", user="anna")
         memory = Memory(storage=storage, embedder=storage.embed, llm=Silent(model="silent"))
         known: dict[str, Any] = {"scope": "/dogs", "categories": ["names"], "importance": 0.8}

@@ -1,4 +1,4 @@
-"""Google's ADK with its memory in a vault. Usage: `python google_adk_memory.py VAULT`.
+"""Google's ADK with its memory in a vault. Usage: `python google_adk_memory.py [VAULT]`.
 
 Needs `pip install 'muisti[google-adk]'`. A runner takes the service as `memory_service=`.
 """
@@ -27,5 +27,5 @@ async def talk(memory: Muisti) -> None:
 
 
 if __name__ == "__main__":
-    with Muisti.open(sys.argv[1]) as memory:
+    with Muisti.open(sys.argv[1] if sys.argv[1:] else "notes") as memory:
         asyncio.run(talk(memory))

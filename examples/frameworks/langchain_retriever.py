@@ -1,4 +1,4 @@
-"""A LangChain chain that recalls from a vault. Usage: `python langchain_retriever.py VAULT`.
+"""A LangChain chain that recalls from a vault. Usage: `python langchain_retriever.py [VAULT]`.
 
 Needs `pip install 'muisti[langchain]'`. A real chain ends with a model instead of `answer`.
 """
@@ -19,7 +19,7 @@ def answer(documents: list[Document]) -> str:
 
 
 if __name__ == "__main__":
-    with Muisti.open(sys.argv[1]) as memory:
+    with Muisti.open(sys.argv[1] if sys.argv[1:] else "notes") as memory:
         memory.save("We chose PostgreSQL as our database", kind="decision", project="shop")
         memory.save("Anna prefers tea", kind="preference", project="shop")
         retriever = MuistiRetriever(memory=memory, project="shop", k=2)

@@ -1,4 +1,4 @@
-"""A LangGraph agent that remembers across threads. Usage: `python langgraph_memory.py VAULT`.
+"""A LangGraph agent that remembers across threads. Usage: `python langgraph_memory.py [VAULT]`.
 
 Needs `pip install 'muisti[langgraph]'`. A real agent would call a model in `reply`.
 """
@@ -26,7 +26,8 @@ def reply(state: MessagesState, config: RunnableConfig, *, store: BaseStore) -> 
 
 
 if __name__ == "__main__":
-    with Muisti.open(sys.argv[1]) as memory, MuistiSaver(memory) as saver:
+    path = sys.argv[1] if sys.argv[1:] else "notes"
+    with Muisti.open(path) as memory, MuistiSaver(memory) as saver:
         builder = StateGraph(MessagesState)
         builder.add_node("reply", reply)
         builder.add_edge(START, "reply")

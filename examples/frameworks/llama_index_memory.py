@@ -1,4 +1,4 @@
-"""A LlamaIndex chat memory that recalls from a vault. Usage: `python llama_index_memory.py VAULT`.
+"""A LlamaIndex memory that recalls from a vault. Usage: `python llama_index_memory.py [VAULT]`.
 
 Needs `pip install 'muisti[llama-index]'`. An agent takes it as `agent.run(…, memory=chat)`.
 """
@@ -34,5 +34,5 @@ async def talk(memory: Muisti) -> None:
 
 
 if __name__ == "__main__":
-    with Muisti.open(sys.argv[1]) as memory:
+    with Muisti.open(sys.argv[1] if sys.argv[1:] else "notes") as memory:
         asyncio.run(talk(memory))

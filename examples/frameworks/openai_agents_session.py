@@ -1,4 +1,4 @@
-"""An OpenAI agent with its history in a vault. Usage: `python openai_agents_session.py VAULT`.
+"""An OpenAI agent with its history in a vault. Usage: `python openai_agents_session.py [VAULT]`.
 
 Needs `pip install 'muisti[openai-agents]'`. A real agent uses a model; `Echo` repeats its input.
 """
@@ -30,7 +30,7 @@ class Echo(Model):
 
 if __name__ == "__main__":
     agent, config = Agent("assistant", model=Echo()), RunConfig(tracing_disabled=True)
-    with Muisti.open(sys.argv[1]) as memory:
+    with Muisti.open(sys.argv[1] if sys.argv[1:] else "notes") as memory:
         session = MuistiSession("anna-1", memory, user="anna")
         for text in ("My dog is called Musti.", "What is my dog called?"):
             run = Runner.run(agent, text, session=session, run_config=config)

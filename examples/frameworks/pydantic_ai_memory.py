@@ -1,4 +1,4 @@
-"""A Pydantic AI agent with a memory. Usage: `python pydantic_ai_memory.py VAULT`.
+"""A Pydantic AI agent with a memory. Usage: `python pydantic_ai_memory.py [VAULT]`.
 
 Needs `pip install 'muisti[pydantic-ai]'`. A real agent uses a model instead of `decide`.
 """
@@ -24,7 +24,7 @@ def decide(messages: list[ModelMessage], _: AgentInfo) -> ModelResponse:
 
 
 if __name__ == "__main__":
-    with Muisti.open(sys.argv[1]) as memory:
+    with Muisti.open(sys.argv[1] if sys.argv[1:] else "notes") as memory:
         agent = Agent(FunctionModel(decide), toolsets=[MuistiToolset(memory, user="anna")])
         for text in ("My dog is called Musti.", "What is my dog called?"):
             print(agent.run_sync(text).output)

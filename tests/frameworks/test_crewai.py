@@ -401,4 +401,4 @@ def test_J8_an_old_crewai_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_J8_the_example_runs(vault: Path) -> None:
-    assert run_example("crewai_memory.py", vault)[-1] == "/dogs: My dog is called Musti."
+    assert run_example("crewai_memory.py", vault.parent)[-1] == "/dogs: My dog is called Musti."

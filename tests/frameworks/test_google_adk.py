@@ -94,4 +94,4 @@ def test_J8_apps_and_users_have_sessions_of_their_own(memory: Muisti, session: s
 
 
 def test_J8_the_example_runs(vault: Path) -> None:
-    assert run_example("google_adk_memory.py", vault) == ["user: My dog is called Musti."]
+    assert run_example("google_adk_memory.py", vault.parent) == ["user: My dog is called Musti."]

@@ -90,7 +90,7 @@ def test_J8_the_history_is_searched_and_kept(opened: Any) -> None:
 
 
 def test_J8_the_example_runs(vault: Path) -> None:
-    assert run_example("langchain_retriever.py", vault) == [
+    assert run_example("langchain_retriever.py", vault.parent) == [
         "human: which database did we choose?",
         "ai: We chose PostgreSQL as our database (decision)",
     ]

@@ -211,7 +211,7 @@ def test_J8_the_async_methods_work(memory: Muisti) -> None:
 
 
 def test_J8_the_example_runs(vault: Path) -> None:
-    assert run_example("langgraph_memory.py", vault) == [
+    assert run_example("langgraph_memory.py", vault.parent) == [
         "I will remember that.",
         "You told me: My dog is called Musti.",
         "messages of the first thread: 2",

@@ -112,7 +112,7 @@ def test_J8_secrets_are_redacted_and_nothing_is_lost(memory: Muisti) -> None:
 
 
 def test_J8_the_example_runs(vault: Path) -> None:
-    assert run_example("openai_agents_session.py", vault) == [
+    assert run_example("openai_agents_session.py", vault.parent) == [
         "I heard: My dog is called Musti.",
         "I heard: My dog is called Musti. What is my dog called?",
         "found: My dog is called Musti.",

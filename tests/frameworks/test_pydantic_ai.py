@@ -72,6 +72,6 @@ def test_J8_the_model_is_told_what_is_wrong_with_a_call(memory: Muisti) -> None:
 
 
 def test_J8_the_example_runs(vault: Path) -> None:
-    first, second = run_example("pydantic_ai_memory.py", vault)
+    first, second = run_example("pydantic_ai_memory.py", vault.parent)
     assert first == "Saved: My dog is called Musti."
     assert second.endswith("My dog is called Musti.")
