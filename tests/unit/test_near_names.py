@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from pydantic import BaseModel, ValidationError
 
-from muisti.surfaces import near_names
 from muisti.surfaces.cli.main import MODULES
 from muisti.surfaces.mcp.errors import describe_argument_errors
-from muisti.surfaces.near_names import suggest_command, suggest_field
+from muisti.text import near_names
+from muisti.text.near_names import suggest_command, suggest_field
 
 SEARCH = ["query", "limit", "keywords", "kind", "since", "until", "project", "sessionId", "session"]
 

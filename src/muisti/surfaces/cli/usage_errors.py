@@ -6,7 +6,7 @@ import re
 
 import click
 
-from muisti.surfaces.near_names import suggest_command, suggest_field
+from muisti.text.near_names import suggest_command, suggest_field
 
 _NO_COMMAND = re.compile(r"No such command '(.*)'", re.DOTALL)  # click 8.2 has no class for it
 _OPTIONS = {"help": "--help", "version": "--version"}

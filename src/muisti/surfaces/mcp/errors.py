@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from muisti import errors
 from muisti.recall.fence import quote_text
-from muisti.surfaces.near_names import suggest_field
+from muisti.text.near_names import suggest_field
 
 CONTINUE = "Tell the user and continue without memory."
 DO_NOT_RETRY = "Tell the user; do not retry."

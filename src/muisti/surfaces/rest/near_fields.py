@@ -7,7 +7,7 @@ from typing import Any
 
 from fastapi import Request
 
-from muisti.surfaces.near_names import suggest_field
+from muisti.text.near_names import suggest_field
 
 Schema = Mapping[str, Any]
 
