@@ -44,5 +44,6 @@ def test_J8_memories_are_recalled_and_nothing_without_a_question(memory: Muisti)
 
 def test_J8_the_example_runs(vault: Path) -> None:
     assert any(
-        "My dog is called Musti." in line for line in run_example("llama_index_memory.py", vault.parent)
+        "My dog is called Musti." in line
+        for line in run_example("llama_index_memory.py", vault.parent)
     )

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from pydantic import BaseModel, ValidationError
 
+from muisti import Muisti
+from muisti.errors import MuistiError
 from muisti.surfaces.cli.main import MODULES
 from muisti.surfaces.mcp.errors import describe_argument_errors
 from muisti.text import near_names
@@ -82,3 +86,22 @@ def test_J4_a_model_is_told_the_name_of_an_argument() -> None:
         Arguments.model_validate({"text": "x"})
     told = describe_argument_errors("memory_save", ["content"], raised.value)
     assert "there is no argument 'text'; did you mean 'content'?" in told
+
+
+@pytest.mark.parametrize(
+    ("call", "meant"),
+    [
+        (lambda memory, _: memory.save("x", user_id="anna"), "user"),
+        (lambda memory, _: memory.save_batch([{"content": "x", "userId": "anna"}]), "user"),
+        (lambda memory, id_: memory.update(id_, text="x"), "content"),
+        (lambda memory, _: memory.search("x", top_k=3), "limit"),
+        (lambda memory, _: memory.list(projekt="shop"), "project"),
+    ],
+)
+def test_J1_an_unknown_option_is_answered_with_the_right_name(
+    memory: Muisti, call: Callable[[Muisti, str], object], meant: str
+) -> None:
+    saved = memory.save("The harbour opens at noon")
+    with pytest.raises(MuistiError, match=f"did you mean '{meant}'"):
+        call(memory, saved.id)
+    assert memory.list() == [saved]

@@ -102,8 +102,11 @@ def to_filter(settings: Settings, options: FilterOptions, *, all_sessions: bool 
     values = to_field_names(options)
     unknown = values.keys() - OPTIONS.keys()
     if unknown:
-        known = ", ".join(OPTIONS)
-        raise InvalidRequest("option", sorted(unknown)[0], f"must be one of {known}")
+        from muisti.text.near_names import format_suggestion  # only errors need it
+
+        name = min(unknown)
+        hint = format_suggestion(name, [*OPTIONS, "limit"])
+        raise InvalidRequest("option", name, f"must be one of {', '.join(OPTIONS)}{hint}")
     project, session_id = options.get("project"), options.get("session_id")
     for name, value in (("project", project), ("session_id", session_id)):
         if value is not None and not isinstance(value, str):

@@ -17,6 +17,7 @@ from muisti.ports.lookups import make_memory_error, require_stored
 from muisti.ports.replaced import find_anywhere, release_replaced
 from muisti.remember.derive import derive_fields, derive_title
 from muisti.remember.validate import validate_content, validate_memory
+from muisti.text.near_names import format_suggestion
 from muisti.text.redact import redact_fields
 
 CHANGEABLE = tuple(field.name for field in FIELDS if field.given is Given.UPDATE)
@@ -37,7 +38,8 @@ def update(
     """
     unknown = sorted(set(changes) - set(CHANGEABLE))
     if unknown:
-        raise InvalidRequest("update", unknown[0], f"accepts only {', '.join(CHANGEABLE)}")
+        hint = format_suggestion(unknown[0], CHANGEABLE)
+        raise InvalidRequest("update", unknown[0], f"accepts only {', '.join(CHANGEABLE)}{hint}")
     with services.store.lock():
         stored = require_stored(services, memory_id, content_too="content" in changes)
         memory = stored.memory

@@ -94,7 +94,11 @@ def to_draft(content: str, options: Mapping[str, Any]) -> Draft:
         given[name] = tuple(items)
     unknown = sorted(given.keys() - SaveOptions.__annotations__.keys())
     if unknown:
-        raise InvalidMemory(unknown[0], given[unknown[0]], "is not a field of a memory")
+        from muisti.text.near_names import format_suggestion  # only errors need it
+
+        name = unknown[0]
+        hint = format_suggestion(name, ["content", *SaveOptions.__annotations__])
+        raise InvalidMemory(name, given[name], f"is not a field of a memory{hint}")
     return replace(Draft(content=content), **given)
 
 

@@ -169,6 +169,12 @@ def suggest_field(name: str, known: Iterable[str]) -> str:
     return by_name[similar[0]] if similar else ""
 
 
+def format_suggestion(name: str, known: Iterable[str]) -> str:
+    """Return the end of an error message about an unknown name; "" if there is no similar one."""
+    meant = suggest_field(name, known)
+    return f"; did you mean {meant!r}?" if meant else ""
+
+
 def _find_similar(name: str, names: list[str]) -> list[str]:
     from difflib import get_close_matches  # rarely needed
 
