@@ -54,6 +54,7 @@ class Interrupted:
         return self._read(documents, path, source)
 
 
+@pytest.mark.needs_files("interrupts the reader of documents in a folder")
 def test_F5_a_folder_whose_first_reading_is_interrupted_is_not_indexed(
     memory: Muisti,
     disk: Shelves,
@@ -74,6 +75,7 @@ def test_F5_a_folder_whose_first_reading_is_interrupted_is_not_indexed(
     check_sound(again)
 
 
+@pytest.mark.needs_files("interrupts the reader of documents in a folder")
 def test_F5_a_folder_that_was_indexed_before_stays_when_reading_is_interrupted(
     memory: Muisti, disk: Shelves, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
