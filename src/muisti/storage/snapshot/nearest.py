@@ -72,7 +72,6 @@ def find_nearest(
     columns = table.columns
     texts = columns["vector_text"]
     take = count_compared(len(texts), limit)
-    recent = table.recent_rows.vectors[: table.vector_count]
     if len(texts) > take:
         different = count_different(table, query, share) if different is None else different
         chosen = _choose_nearest(different, take)
@@ -96,15 +95,16 @@ def find_nearest(
     places = texts[chosen].astype(np.int64)
     exact = _compute_exact(table, chosen, query, by_codes)
     first, last = columns["vector_first"][chosen], columns["vector_last"][chosen]
-    if recent:
-        own = np.array([place for place, *_ in recent], np.int64)
+    if table.vector_count:
+        rows, until = table.recent_rows, table.vector_count
+        own, ends, vectors = rows.vector_places[:until], rows.pieces[:until], rows.vectors[:until]
         accepted = _accepts_vectors(table, own, where)
-        vectors = np.frombuffer(b"".join(one[3] for one in recent), np.float32)
-        places = np.concatenate([places, own[accepted]])
-        near = np.clip(vectors.reshape(len(recent), -1)[accepted] @ query, -1, 1)
-        exact = np.concatenate([exact, near])
-        first = np.concatenate([first, np.array([one[1] for one in recent])[accepted]])
-        last = np.concatenate([last, np.array([one[2] for one in recent])[accepted]])
+        if np.count_nonzero(accepted) < until:
+            own, ends, vectors = own[accepted], ends[accepted], vectors[accepted]
+        places = np.concatenate([places, own])
+        exact = np.concatenate([exact, np.clip(vectors @ query, -1, 1)])
+        first = np.concatenate([first, ends[:, 0]])
+        last = np.concatenate([last, ends[:, 1]])
     order = np.lexsort((first, -exact))
     return Near(places[order], exact[order], first[order], last[order])
 
@@ -204,11 +204,11 @@ def compute_cosines(table: SearchTable, places: Places, query: Vector) -> Scores
         if total > len(having):  # some have several pieces
             chosen = np.repeat(begin - ends, counts) + np.arange(total)
         best[having] = np.maximum.reduceat(_compute_exact(table, chosen, query), ends)
-    if table.vector_count:
+    if table.vector_count and places.max(initial=-1) >= table.size:
+        rows = table.recent_rows
+        own = rows.vector_places[: table.vector_count]
         at_place = {place: at for at, place in enumerate(places.tolist())}
-        for place, _, _, data in table.recent_rows.vectors[: table.vector_count]:
-            at = at_place.get(place)
-            if at is not None:
-                cosine = float(np.clip(np.frombuffer(data, np.float32) @ query, -1, 1))
-                best[at] = np.fmax(best[at], cosine)
+        for row in np.isin(own, places).nonzero()[0].tolist():
+            at = at_place[int(own[row])]
+            best[at] = np.fmax(best[at], np.clip(rows.vectors[row] @ query, -1, 1))
     return best

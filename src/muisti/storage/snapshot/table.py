@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from math import log
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,8 +62,12 @@ class RecentRows:
         """The weighted counts of the words of each row."""
         self.postings: dict[str, list[int]] = {}
         """The rows that have a word."""
-        self.vectors: list[tuple[int, int, int, bytes]] = []
-        """The row, the ends of the piece, and the vector as 32-bit floats."""
+        self.vector_count = 0
+        self.vector_places: Places = np.zeros(0, np.int64)
+        """The place of each vector's text; with spare capacity, as `pieces` and `vectors`."""
+        self.pieces: NDArray[np.int64] = np.zeros((0, 2), np.int64)
+        """The ends of the piece of the text."""
+        self.vectors: NDArray[np.float32] = np.zeros((0, 0), np.float32)
 
     def append(self, row: Row) -> int:
         """Add a row. Return its number of words."""
@@ -94,6 +98,32 @@ class RecentRows:
             self.postings.setdefault(word, []).append(at)
         self.count = at + 1
         return length
+
+    def append_vectors(
+        self,
+        places: Sequence[int],
+        pieces: Sequence[tuple[int, int]],
+        vectors: NDArray[np.float32],
+    ) -> None:
+        """Add vectors, with the places of their texts and the ends of the pieces."""
+        start, end = self.vector_count, self.vector_count + len(places)
+        if not start:
+            self.vectors = np.zeros((0, vectors.shape[1]), np.float32)
+        if end > len(self.vectors):
+            self.vector_places = _grow(self.vector_places, start, 2 * end)
+            self.pieces = _grow(self.pieces, start, 2 * end)
+            self.vectors = _grow(self.vectors, start, 2 * end)
+        self.vector_places[start:end] = places
+        self.pieces[start:end] = pieces
+        self.vectors[start:end] = vectors
+        self.vector_count = end
+
+
+def _grow(column: NDArray[Any], count: int, room: int) -> NDArray[Any]:
+    """Return an array with the first rows of this one, and room for more."""
+    grown = np.zeros((room, *column.shape[1:]), column.dtype)
+    grown[:count] = column[:count]
+    return grown
 
 
 class Matches(NamedTuple):
@@ -182,11 +212,12 @@ class SearchTable:
     def _read_vectors(self, source: SnapshotSource, numbers: Sequence[int]) -> None:
         assert self.space is not None
         rows = [row for some in source.read_vectors(self.space, numbers) for row in some]
-        vectors = decode_vectors(rows, len(self.columns["centre"]))
-        for (n, *_, first, last), vector in zip(rows, vectors, strict=True):
-            place = self._recent_places[n]
-            self.recent_rows.vectors.append((place, first, last, vector.tobytes()))
-        self.vector_count = len(self.recent_rows.vectors)
+        if rows:
+            places = [self._recent_places[n] for n, *_ in rows]
+            pieces = [(first, last) for *_, first, last in rows]
+            vectors = decode_vectors(rows, len(self.columns["centre"]))
+            self.recent_rows.append_vectors(places, pieces, vectors)
+        self.vector_count = self.recent_rows.vector_count
 
     def find_places(self, numbers: Sequence[int]) -> Places:
         """Return the places of rows by their numbers; -1 for those that are not here."""
