@@ -236,9 +236,10 @@ def beside_bare(
 ) -> dict[str, object]:
     """Requests that search beside requests that only embed, in turn, from many clients at once.
 
-    Each query of `fresh` is asked once; "repeated" asks the same hundred again and again.
+    Each query of `fresh` is asked once, then with a number, so that none is embedded twice;
+    "repeated" asks the same hundred again and again.
     """
-    unasked = iter(fresh)
+    unasked = (f"{query} {turn or ''}" for turn in itertools.count() for query in fresh)
     kinds = {
         "bare": lambda: next(unasked),
         "search": lambda: next(unasked),

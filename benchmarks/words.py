@@ -26,7 +26,7 @@ from muisti.recall.query import split_query
 from muisti.storage.snapshot.table import SearchTable
 from muisti.storage.sqlite.connect import connect
 from muisti.storage.sqlite.migrate import migrate
-from muisti.storage.sqlite.snapshot.build import build_snapshot
+from muisti.storage.sqlite.snapshot.build import SqliteSource, build_snapshot
 from muisti.storage.sqlite.snapshot.file import map_snapshot
 from muisti.text.tokens import tokenize
 
@@ -93,7 +93,7 @@ class Postings:
 
     def add(self, number: int, words: str) -> None:
         self._index.add(number, words)
-        self._table = self._table.extend(self._index.db, [number])
+        self._table = self._table.extend(SqliteSource(self._index.db), [number])
 
     def search(self, words: Sequence[str]) -> Hits:
         places, scores = self._table.match(words).choose_best(TAKE)

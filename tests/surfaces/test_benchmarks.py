@@ -32,6 +32,9 @@ from benchmarks import (
     texts,
     workers,
 )
+from benchmarks import (
+    words as word_engines,
+)
 
 from muisti import Muisti
 
@@ -359,3 +362,10 @@ def test_L6_tenants_have_sizes_by_zipf_that_add_up() -> None:
     assert sum(sizes) == pytest.approx(1_000_000, rel=0.001)
     assert sizes[0] / sizes[9] == pytest.approx(10, rel=0.01)
     assert min(sizes) > 0
+
+
+def test_E1_engines_for_words_are_compared(capsys: pytest.CaptureFixture[str]) -> None:
+    assert word_engines.main(["--sizes", "300", "--queries", "5"]) == 0
+    printed = capsys.readouterr().out
+    for engine in ("FTS5", "postings"):
+        assert f"300 {engine}" in printed
