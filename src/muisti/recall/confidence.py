@@ -236,7 +236,7 @@ def find_weak(scores: Sequence[float], constants: Constants) -> list[bool]:
 def rate_similarity(evidence: Sequence[Evidence], share: float) -> list[float]:
     """Return how similar each text is, by words or by meaning. It never rises down the list.
 
-    Share: the part of the memory's words that were looked for.
+    `share`: the weighted share of the memory's words that other memories have.
     """
     ratings = (max(one.share * share, one.nearness or 0.0) for one in evidence)
     return list(accumulate(ratings, min))

@@ -107,10 +107,10 @@ def find_terms(services: Services, words: Sequence[str]) -> list[Term]:
 
 
 def choose_related_terms(services: Services, memory_id: str) -> tuple[list[Term], float]:
-    """Return the most distinctive words of a memory that other memories have too.
+    """Return the most distinctive words of a memory that others have too, and their weight.
 
-    And the weighted share of the memory's words that others have: a text with all the words
-    returned has no more than that in common with the memory.
+    The weight is the share of the memory's words that others have, weighted by rarity: no text has
+    more than that in common with the memory.
     """
     stored = " ".join(services.index.get_words([memory_id]).get(memory_id, ()))
     counts = Counter(stored.split())

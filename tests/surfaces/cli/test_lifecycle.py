@@ -459,3 +459,12 @@ def test_J2_the_paths_of_files_that_cannot_be_read_are_printed_whole(cli: Cli, v
     lines = cli.run("verify", code=1).stdout.splitlines()
     assert path in lines
     assert lines[lines.index(path) + 1].startswith("  the front matter is not valid YAML")
+
+
+def test_A3_the_trash_of_another_user_is_not_named(cli: Cli) -> None:
+    saved: Any = cli.json("save", "Bob's dog is called Rex", "--user", "bob")
+    asked = ("explain", "dog", saved["id"], "--user", "anna")
+    unknown = f"error: no memory has the ID {saved['id']}; `muisti list` shows all memories\n"
+    assert cli.run(*asked, code=1).stderr == unknown
+    cli.run("delete", saved["id"])
+    assert cli.run(*asked, code=1).stderr == unknown

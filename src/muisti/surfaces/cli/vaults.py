@@ -70,12 +70,22 @@ def open_vault(
 
 @contextmanager
 def _name_trash(memory: Muisti) -> Iterator[None]:
-    """Say of a memory that is not found whether it is in the trash."""
+    """Say of a memory that is not found whether it is in the trash.
+
+    Of one outside the scope of the command, nothing is said.
+    """
     try:
         yield
     except MemoryNotFound as error:
+        import click  # only commands that it has parsed get here
+
+        options = click.get_current_context().params
+        project, user, session = (options.get(name) for name in ("project", "user", "session_id"))
         for memory_id in error.ids:
-            if memory.get(memory_id, include_deleted=True) is not None:
+            found = memory.get(
+                memory_id, include_deleted=True, project=project, user=user, session_id=session
+            )
+            if found is not None and found.deleted_at is not None:
                 raise MemoryNotFound(memory_id, in_trash=True) from error
         raise
 
